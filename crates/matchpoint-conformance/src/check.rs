@@ -69,7 +69,6 @@ impl Options {
         [self.streams * shapes, self.interleaved_streams() * shapes, adversarial, deep as u64]
     }
 
-    /// Number of interleaved streams of each shape.
     fn interleaved_streams(&self) -> u64 {
         self.streams.div_ceil(10)
     }

@@ -19,11 +19,11 @@ pub struct StreamParameters {
     pub tags: u64,
     /// True: sources and tags use all bits. False: they count from 0.
     pub wide: bool,
-    /// Percentage of any source in receives and probes.
+    /// Percentage of receives and probes with any source.
     pub any_source_percent: u64,
-    /// Percentage of any tag in receives and probes.
+    /// Percentage of receives and probes with any tag.
     pub any_tag_percent: u64,
-    /// Percentage of masked tags in receives and probes without any tag.
+    /// Percentage of masked tags among all other receives and probes.
     pub masked_percent: u64,
     /// Number of tag masks in use. The first six are masks of real programs, all others are random.
     pub masks: u64,

@@ -23,7 +23,7 @@ pub enum Law {
     Hints,
     /// A close empties a context.
     Close,
-    /// After the failure of a source, only any-source receives remain.
+    /// The failure of a source removes the receives with this source.
     FailSource,
     /// A batch has the results of its messages one by one.
     Batch,

@@ -33,12 +33,12 @@ pub struct Oracle {
 
 type Verdict = Result<(), Broken>;
 
-fn broken(law: Law, how: String) -> Verdict {
+fn broken_law(law: Law, how: String) -> Verdict {
     Err(Broken::new(law, how))
 }
 
-fn require(holds: bool, law: Law, how: impl FnOnce() -> String) -> Verdict {
-    if holds { Ok(()) } else { broken(law, how()) }
+fn require_law(holds: bool, law: Law, how: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { broken_law(law, how()) }
 }
 
 impl Oracle {
@@ -61,11 +61,11 @@ impl Oracle {
     ///
     /// A withdrawal of a queued id gets the selector or envelope of the queued entry.
     pub fn admit(&self, event: &Event) -> Option<Event> {
-        let event = self.completed(event);
-        self.admits(&event).then_some(event)
+        let event = self.with_queued_entry(event);
+        self.is_correct_call(&event).then_some(event)
     }
 
-    fn completed(&self, event: &Event) -> Event {
+    fn with_queued_entry(&self, event: &Event) -> Event {
         let posted = |receive: &Receive| self.posted.get(receive.id.0).copied().unwrap_or(*receive);
         let queued = |message: &Message| {
             let queued = self.unexpected.get(message.id.0).unwrap_or(message);
@@ -79,7 +79,7 @@ impl Oracle {
         }
     }
 
-    fn admits(&self, event: &Event) -> bool {
+    fn is_correct_call(&self, event: &Event) -> bool {
         if !self.terms.calls.include(event) || self.terms.mpi_only && !is_mpi(event) {
             return false;
         }

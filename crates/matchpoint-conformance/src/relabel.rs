@@ -33,13 +33,13 @@ impl Bits {
         Bits { width, stride, shift, inverted: inverted & (u64::MAX >> (64 - width)) }
     }
 
-    fn moved(&self, number: u64) -> u64 {
+    fn move_bits(&self, number: u64) -> u64 {
         let to = |at: u32| (at * self.stride + self.shift) % self.width;
         (0..self.width).map(|at| (number >> at & 1) << to(at)).fold(0, |sum, bit| sum | bit)
     }
 
     fn number(&self, number: u64) -> u64 {
-        self.moved(number) ^ self.inverted
+        self.move_bits(number) ^ self.inverted
     }
 }
 
@@ -93,7 +93,7 @@ impl Numbers for Relabelling {
     }
 
     fn mask(&mut self, mask: TagMask) -> Wild<Tag> {
-        Wild::Masked(TagMask { value: self.tag(mask.value), ignore: self.tags.moved(mask.ignore) })
+        Wild::Masked(TagMask { value: self.tag(mask.value), ignore: self.tags.move_bits(mask.ignore) })
     }
 
     fn receive(&mut self, id: u64) -> u64 {

@@ -57,7 +57,6 @@ pub(crate) fn substitute(engine: &dyn Engine) -> Option<String> {
     catch_panics(|| engine.substitute().map(str::to_owned)).ok().flatten()
 }
 
-/// An oracle, and the number of events since the last full comparison.
 pub(crate) struct Checker {
     oracle: Oracle,
     events_since_compare: usize,
@@ -69,7 +68,6 @@ impl Checker {
         Checker { oracle: Oracle::new(engine.order(), terms), events_since_compare: 0 }
     }
 
-    /// As [`Oracle::admit`].
     pub(crate) fn admit(&self, event: &Event) -> Option<Event> {
         self.oracle.admit(event)
     }
@@ -137,7 +135,8 @@ fn is_refusal(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Posted(Err(_)) | Outcome::Arrived(Err(_)) | Outcome::Hinted(Err(_)))
 }
 
-/// Closes all contexts, into one [`Drained`] that is not empty.
+/// Closes all contexts. The list of removed entries is not empty at first, because a close must append to the
+/// list.
 fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
     catch_panics(|| oracle.compare(engine))??;
     if !oracle.terms().calls.close {

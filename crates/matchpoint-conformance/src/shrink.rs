@@ -9,7 +9,7 @@ use std::cell::Cell;
 use matchpoint::Event;
 
 use self::numbers::plainer_numbers;
-use self::plainer::{Fails, LONG, remove_parts, simpler};
+use self::plainer::{Fails, LONG, remove_parts, simpler_forms};
 use crate::issued::Issued;
 
 /// Maximum events of all attempts, about a minute.
@@ -53,7 +53,7 @@ fn completed(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
 
 fn simplify(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for at in 0..events.len() {
-        while let Some(simpler) = simpler(&events[at]).into_iter().find(|simpler| {
+        while let Some(simpler) = simpler_forms(&events[at]).into_iter().find(|simpler| {
             let mut tried = events.clone();
             tried[at] = simpler.clone();
             fails(&tried)

@@ -149,7 +149,7 @@ impl Program {
     }
 }
 
-fn allocating(name: &str, pattern: Pattern, calls: u64) -> u64 {
+fn count_allocating_calls(name: &str, pattern: Pattern, calls: u64) -> u64 {
     let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
     let mut program = Program::new(pattern);
     (0..WARM_UP_CALLS).for_each(|_| program.step(&mut *engine));
@@ -170,7 +170,7 @@ fn main() {
         let known = KNOWN.contains(&name.as_str());
         let mut is_fixed = known;
         for &pattern in PATTERNS {
-            let allocating = allocating(&name, pattern, calls);
+            let allocating = count_allocating_calls(&name, pattern, calls);
             let many = allocating * 1_000_000 > ALLOCATIONS_PER_MILLION * calls;
             is_fixed &= !many;
             let text = format!("{name}, {}: {allocating} of {calls} calls allocate", pattern.name);

@@ -68,7 +68,7 @@ fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
     let _ = engine.arrive_message(Message::new(MsgId(id), envelope));
 }
 
-fn compared(when: &str, footprint: Footprint, before: usize) -> Option<String> {
+fn compare_footprint(when: &str, footprint: Footprint, before: usize) -> Option<String> {
     let (reported, allocated) = (footprint.now_bytes() as usize, MEMORY.allocated() - before);
     let wrong = reported.abs_diff(allocated) > SLACK + allocated / PART
         || footprint.peak_bytes < footprint.now_bytes();
@@ -77,22 +77,22 @@ fn compared(when: &str, footprint: Footprint, before: usize) -> Option<String> {
     })
 }
 
-fn wrong(name: &str, fill: Fill, depth: u64) -> Option<String> {
+fn find_wrong_footprint(name: &str, fill: Fill, depth: u64) -> Option<String> {
     let mut drained = Drained::default();
     drained.receives.reserve(2 * depth as usize);
     drained.messages.reserve(2 * depth as usize);
     let before = MEMORY.allocated();
     let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
-    let idle = compared("idle", engine.footprint(), before);
+    let idle = compare_footprint("idle", engine.footprint(), before);
     fill(&mut *engine, depth);
-    let full = compared("full", engine.footprint(), before);
+    let full = compare_footprint("full", engine.footprint(), before);
     let mut contexts = (0..1000).map(ContextId);
     while engine.posted_len() + engine.unexpected_len() > 0 {
         engine.close(contexts.next().expect("all entries are in these contexts"), &mut drained);
     }
-    let empty = compared("emptied", engine.footprint(), before);
+    let empty = compare_footprint("emptied", engine.footprint(), before);
     fill(&mut *engine, depth / 2);
-    idle.or(full).or(empty).or(compared("filled again", engine.footprint(), before))
+    idle.or(full).or(empty).or(compare_footprint("filled again", engine.footprint(), before))
 }
 
 /// The comparison detects a difference of a kilobyte.
@@ -100,8 +100,8 @@ fn wrong_footprint_is_found() {
     let before = MEMORY.allocated();
     let held = vec![0u8; 10_000];
     let reported = |entries_bytes| Footprint { entries_bytes, peak_bytes: 10_000, ..Footprint::default() };
-    assert!([9_000, 11_000].iter().all(|&bytes| compared("", reported(bytes), before).is_some()));
-    assert_eq!(compared("", reported(held.len() as u64), before), None);
+    assert!([9_000, 11_000].iter().all(|&bytes| compare_footprint("", reported(bytes), before).is_some()));
+    assert_eq!(compare_footprint("", reported(held.len() as u64), before), None);
 }
 
 /// Profiles with keys close together, and with two keys far apart.
@@ -126,7 +126,7 @@ fn main() {
     for name in engines::variants().map(|Variant { name, .. }| name).chain(PROFILED.map(str::to_owned)) {
         for &(filled, fill) in FILLS {
             for depth in [1, 100, 10_000] {
-                let text = wrong(&name, fill, depth);
+                let text = find_wrong_footprint(&name, fill, depth);
                 found.extend(text.map(|text| format!("{name}: {filled}, {depth}: {text}")));
             }
         }

@@ -2,10 +2,10 @@
 
 use matchpoint::{Engine, Entry, Message, Queue};
 
-use super::{Oracle, Verdict, require};
+use super::{Oracle, Verdict, require_law};
 use crate::law::Law;
 
-fn listed(entries: &[Entry]) -> String {
+fn format_entries(entries: &[Entry]) -> String {
     let one = |entry: &Entry| match entry {
         Entry::Receive(receive) => format!("r{} {}", receive.id.0, receive.selector),
         Entry::Message(message) => format!("m{} {}", message.id.0, message.envelope),
@@ -35,7 +35,7 @@ impl Oracle {
             ("posted", engine.posted_len(), self.posted.len()),
             ("unexpected", engine.unexpected_len(), self.unexpected.len()),
         ] {
-            require(has == expected, Law::Queues, || {
+            require_law(has == expected, Law::Queues, || {
                 format!("The {name} queue has length {has}, not {expected}.")
             })?;
         }
@@ -57,10 +57,10 @@ impl Oracle {
         }
         let footprint = engine.footprint();
         let least = 8 * self.queued() as u64;
-        require(footprint.peak_bytes >= footprint.now_bytes(), Law::Footprint, || {
+        require_law(footprint.peak_bytes >= footprint.now_bytes(), Law::Footprint, || {
             format!("The peak of {footprint:?} is less than the sum of its parts.")
         })?;
-        require(footprint.now_bytes() >= least, Law::Footprint, || {
+        require_law(footprint.now_bytes() >= least, Law::Footprint, || {
             format!("{footprint:?} is less than the {least} bytes of the queued ids.")
         })
     }
@@ -73,8 +73,12 @@ impl Oracle {
             let expected: Vec<Entry> = expected;
             let mut has = Vec::with_capacity(expected.len());
             engine.visit(queue, &mut |entry| has.push(without_optional_fields(entry)));
-            require(has == expected, Law::Queues, || {
-                format!("The queue {queue:?} contains {}, not {}.", listed(&has), listed(&expected))
+            require_law(has == expected, Law::Queues, || {
+                format!(
+                    "The queue {queue:?} contains {}, not {}.",
+                    format_entries(&has),
+                    format_entries(&expected)
+                )
             })?;
         }
         Ok(())

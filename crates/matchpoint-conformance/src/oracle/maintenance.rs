@@ -4,7 +4,7 @@ use matchpoint::{
     ContextId, Drained, Envelope, Hints, Message, MsgId, Rank, Readdressed, RecvId, Refused, Wild,
 };
 
-use super::{Oracle, Verdict, broken, require};
+use super::{Oracle, Verdict, broken_law, require_law};
 use crate::law::Law;
 
 /// Text of a drained list: receives, messages and pending receives in one line.
@@ -19,12 +19,12 @@ pub(crate) fn drained_text(drained: &Drained) -> String {
 impl Oracle {
     pub(super) fn cancel(&mut self, id: RecvId, done: bool) -> Verdict {
         let is_queued = self.posted.remove(id.0).is_some();
-        require(done == is_queued, Law::Cancel, || format!("Cancelling r{} returned {done}.", id.0))
+        require_law(done == is_queued, Law::Cancel, || format!("Cancelling r{} returned {done}.", id.0))
     }
 
     pub(super) fn retract(&mut self, id: MsgId, done: bool) -> Verdict {
         let is_queued = self.unexpected.remove(id.0).is_some();
-        require(done == is_queued, Law::Retract, || format!("Retracting m{} returned {done}.", id.0))
+        require_law(done == is_queued, Law::Retract, || format!("Retracting m{} returned {done}.", id.0))
     }
 
     pub(super) fn readdress(
@@ -47,7 +47,7 @@ impl Oracle {
             _ => None,
         };
         let Some((message, receive)) = found else {
-            return broken(
+            return broken_law(
                 Law::Readdress,
                 format!("Readdressing m{} to {} returned {result:?}.", id.0, source.0),
             );
@@ -73,7 +73,7 @@ impl Oracle {
         let are_kept_by_posted = here.all(|receive| hints.admit(&receive.selector).is_ok());
         let is_queued = self.unexpected.iter().any(|message| message.envelope.context == context);
         let are_kept = are_kept_by_posted && !(hints.no_unexpected && is_queued);
-        require(result == if are_kept { Ok(()) } else { Err(Refused::Hint) }, Law::Hints, || {
+        require_law(result == if are_kept { Ok(()) } else { Err(Refused::Hint) }, Law::Hints, || {
             format!("Setting {hints:?} on {} returned {result:?}.", context.0)
         })?;
         if are_kept {
@@ -95,7 +95,7 @@ impl Oracle {
 
     pub(super) fn close(&mut self, context: ContextId, drained: &Drained) -> Verdict {
         let expected = self.drained_by_close(context);
-        require(*drained == expected, Law::Close, || {
+        require_law(*drained == expected, Law::Close, || {
             format!(
                 "Closing {} drained {}, not {}.",
                 context.0,
@@ -116,7 +116,7 @@ impl Oracle {
         };
         let receives = if source == Rank::UNKNOWN { Vec::new() } else { ids(Wild::Is(source)) };
         let expected = Drained { receives, messages: Vec::new(), pending: ids(Wild::Any) };
-        require(*drained == expected, Law::FailSource, || {
+        require_law(*drained == expected, Law::FailSource, || {
             let (drained, expected) = (drained_text(drained), drained_text(&expected));
             format!("The failure of {} in {} drained {drained}, not {expected}.", source.0, context.0)
         })?;

@@ -2,7 +2,7 @@
 
 use matchpoint::{Envelope, Message, MsgId, Order, Receive, RecvId, Refused, Selector};
 
-use super::{Oracle, Verdict, broken, require};
+use super::{Oracle, Verdict, broken_law, require_law};
 use crate::law::Law;
 
 fn receive_name(id: Option<RecvId>) -> String {
@@ -18,16 +18,16 @@ impl Oracle {
         let first = self.unexpected.oldest_match(selector).map(|message| message.id);
         let Some(id) = found else {
             return first.map_or(Ok(()), |missed| {
-                broken(
+                broken_law(
                     law,
                     format!("{selector} found no message, although m{} matches and is queued.", missed.0),
                 )
             });
         };
         let Some(taken) = self.unexpected.get(id.0) else {
-            return broken(law, format!("{selector} found m{}, which is not queued.", id.0));
+            return broken_law(law, format!("{selector} found m{}, which is not queued.", id.0));
         };
-        require(selector.matches(&taken.envelope), law, || {
+        require_law(selector.matches(&taken.envelope), law, || {
             format!("{selector} found m{}, which does not match: its envelope is {}.", id.0, taken.envelope)
         })?;
         let overtaken = match self.order(selector.context()) {
@@ -36,7 +36,10 @@ impl Oracle {
             Order::None => None,
         };
         overtaken.map_or(Ok(()), |earlier| {
-            broken(law, format!("{selector} found m{}, although m{} matches and is older.", id.0, earlier.0))
+            broken_law(
+                law,
+                format!("{selector} found m{}, although m{} matches and is older.", id.0, earlier.0),
+            )
         })
     }
 
@@ -53,10 +56,12 @@ impl Oracle {
         found: Option<MsgId>,
     ) -> Verdict {
         match promise {
-            Some((probed, said)) if probed == *selector => require(said == found, Law::Probe, || {
-                let (said, found) = (message_name(said), message_name(found));
-                format!("A probe of {selector} found {said}, and the next call {found}.")
-            }),
+            Some((probed, earlier)) if probed == *selector => {
+                require_law(earlier == found, Law::Probe, || {
+                    let (earlier, found) = (message_name(earlier), message_name(found));
+                    format!("A probe of {selector} found {earlier}, and the next call {found}.")
+                })
+            }
             _ => Ok(()),
         }
     }
@@ -64,7 +69,7 @@ impl Oracle {
     /// Checks that the engine may refuse a call with `why` although the call breaks no assertion.
     pub(super) fn check_refusal(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
         let full = why == Refused::Full && self.terms.fixed_table;
-        require(full, Law::Refusal, || format!("{} was refused: {why}.", call()))
+        require_law(full, Law::Refusal, || format!("{} was refused: {why}.", call()))
     }
 
     pub(super) fn take_unexpected(&mut self, id: MsgId) {
@@ -80,7 +85,7 @@ impl Oracle {
     ) -> Verdict {
         let selector = &receive.selector;
         if !self.is_admitted(selector) {
-            return require(result == Err(Refused::Hint), Law::Refusal, || {
+            return require_law(result == Err(Refused::Hint), Law::Refusal, || {
                 format!("A post of {selector} breaks an assertion, and returned {result:?}.")
             });
         }
@@ -106,14 +111,14 @@ impl Oracle {
         let first = self.posted.oldest_match(envelope);
         let (Some(id), Some(first)) = (found, first) else {
             let first = first.map(|receive| receive.id);
-            return require(found == first, law, || {
+            return require_law(found == first, law, || {
                 let (found, first) = (receive_name(found), receive_name(first));
                 format!("{envelope} arrived and took {found}, not {first}.")
             });
         };
         let any = self.order(envelope.context) == Order::None
             && self.posted.get(id.0).is_some_and(|receive| receive.selector.matches(envelope));
-        require(id == first.id || any, law, || {
+        require_law(id == first.id || any, law, || {
             format!("{envelope} arrived and took r{}, although r{} matches and is older.", id.0, first.id.0)
         })
     }
@@ -128,7 +133,7 @@ impl Oracle {
         let found = result.unwrap_or(None);
         self.check_taken_receive(envelope, found, law)?;
         if found.is_none() && self.hints(envelope.context).no_unexpected {
-            return require(result == Err(Refused::Hint), Law::Refusal, || {
+            return require_law(result == Err(Refused::Hint), Law::Refusal, || {
                 format!("The arrival of {envelope} breaks no_unexpected, and returned {result:?}.")
             });
         }
@@ -152,7 +157,7 @@ impl Oracle {
         result: Result<(), Refused>,
     ) -> Verdict {
         let done = out.len();
-        require(
+        require_law(
             if result.is_ok() { done == messages.len() } else { done < messages.len() },
             Law::Batch,
             || format!("A batch of {} returned {result:?} and {done} outcomes.", messages.len()),
@@ -196,7 +201,7 @@ impl Oracle {
         law: Law,
     ) -> Verdict {
         if !self.is_admitted(selector) {
-            return require(found.is_none(), law, || {
+            return require_law(found.is_none(), law, || {
                 format!("{selector} breaks an assertion, and found {}.", message_name(found))
             });
         }

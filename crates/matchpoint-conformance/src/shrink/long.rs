@@ -6,7 +6,7 @@ use matchpoint::{ContextId, Envelope, Event, Message, Rank, Receive, Selector, T
 
 use super::completed;
 use super::numbers::{Kind, make_equal, plainer_numbers};
-use super::plainer::{Fails, LONG, remove_parts, simpler};
+use super::plainer::{Fails, LONG, remove_parts, simpler_forms};
 
 /// First attempts remove at least `1 / PART` of the stream.
 const PART: usize = 64;
@@ -95,7 +95,6 @@ fn is_repetition(one: &Event, other: &Event) -> bool {
     }
 }
 
-/// The runs of a stream.
 fn runs(events: &[Event]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, event) in events.iter().enumerate() {
@@ -148,11 +147,11 @@ fn smallest_sufficient(all: usize, suffices: &dyn Fn(usize) -> bool) -> usize {
 /// Simplifies all events of a run by one step.
 fn simpler_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for run in runs(&events).into_iter().take(RUNS_MAX) {
-        let steps = simpler(&events[run.start]).len();
+        let steps = simpler_forms(&events[run.start]).len();
         for step in 0..steps {
             let mut tried = events.clone();
             for event in &mut tried[run.clone()] {
-                if let Some(simpler) = simpler(event).into_iter().nth(step) {
+                if let Some(simpler) = simpler_forms(event).into_iter().nth(step) {
                     *event = simpler;
                 }
             }

@@ -35,7 +35,7 @@ fn smaller(events: &[Event], kind: Kind) -> Vec<Event> {
         let next = from + seen.len() as u64;
         *seen.entry(number).or_insert(next)
     };
-    changed(events, Change { kind, number: new_number, masks: false })
+    map_numbers(events, Change { kind, number: new_number, masks: false })
 }
 
 /// Tries 0 for all numbers of a kind. Masks then ignore no bits.
@@ -55,7 +55,7 @@ fn fewer_bits(mut events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event
             used |= number;
             number
         };
-        let _ = changed(&events, Change { kind, number: record_bits, masks: true });
+        let _ = map_numbers(&events, Change { kind, number: record_bits, masks: true });
         let free = (!used).trailing_zeros();
         if used >> at & 1 == 1 && free < at {
             let down = |number: u64| number & !(1 << at) | (number >> at & 1) << free;
@@ -72,11 +72,11 @@ fn replace_numbers(
     number: impl FnMut(u64) -> u64,
     fails: Fails<'_>,
 ) -> Vec<Event> {
-    let changed = changed(&events, Change { kind, number, masks: true });
+    let changed = map_numbers(&events, Change { kind, number, masks: true });
     if changed != events && fails(&changed) { changed } else { events }
 }
 
-fn changed(events: &[Event], mut change: Change<impl FnMut(u64) -> u64>) -> Vec<Event> {
+fn map_numbers(events: &[Event], mut change: Change<impl FnMut(u64) -> u64>) -> Vec<Event> {
     events.iter().map(|event| map(event, &mut change)).collect()
 }
 

@@ -29,7 +29,7 @@ pub(super) fn remove_parts(mut events: Vec<Event>, smallest_part: usize, fails: 
 
 /// Simpler forms of an event: a masked tag becomes any tag or a value, a wildcard becomes a value, a batch or
 /// hints lose an element.
-pub(super) fn simpler(event: &Event) -> Vec<Event> {
+pub(super) fn simpler_forms(event: &Event) -> Vec<Event> {
     match event {
         Event::Post(receive) => {
             simpler_selectors(receive.selector).map(|s| Event::Post(Receive::new(receive.id, s))).collect()

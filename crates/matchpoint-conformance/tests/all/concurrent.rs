@@ -269,7 +269,7 @@ impl Listed {
     }
 }
 
-fn answer(request: &Request, list: &mut dyn Engine) -> Answer {
+fn play_request(request: &Request, list: &mut dyn Engine) -> Answer {
     match request {
         Request::Event(event) => Answer::Outcome(event.play(list)),
         Request::Visit(queue) => {
@@ -375,12 +375,12 @@ impl<'a> Search<'a> {
     /// if a result differs from the recorded result.
     fn after(&self, order: &[usize]) -> Option<Vec<u64>> {
         let mut list = engines::create("list").unwrap();
-        self.before.iter().for_each(|call| drop(answer(&call.request, &mut *list)));
+        self.before.iter().for_each(|call| drop(play_request(&call.request, &mut *list)));
         let mut state = Vec::new();
         for &at in order {
             let call = &self.calls[at];
             if !is_permitted_miss(call, &*list)
-                && !self.listed.is_same(&answer(&call.request, &mut *list), &call.answer)
+                && !self.listed.is_same(&play_request(&call.request, &mut *list), &call.answer)
             {
                 return None;
             }
@@ -403,7 +403,6 @@ impl<'a> Search<'a> {
 
 #[derive(Clone, Copy)]
 struct HistoryParameters {
-    /// Calls of each thread.
     calls: u64,
     /// No receive uses any source, as a hint asserts.
     is_hinted: bool,
@@ -421,7 +420,7 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: HistoryParameters) -> V
             let selector = selector(choices, context, shape);
             let envelope = Envelope::new(context, Rank(0), Tag(0));
             if choices.below(shape.rare) == 0 {
-                return rare(choices, context, shape);
+                return rare_request(choices, context, shape);
             }
             Request::Event(match choices.below(25) {
                 0..8 => Event::Post(Receive::new(RecvId(id(thread, number)), selector)),
@@ -459,7 +458,7 @@ fn message(choices: &mut Choices<'_>, id: u64, shape: HistoryParameters) -> Mess
     Message::new(MsgId(id), Envelope::new(ContextId(context as u32), source, Tag(tag)))
 }
 
-fn rare(choices: &mut Choices<'_>, context: ContextId, shape: HistoryParameters) -> Request {
+fn rare_request(choices: &mut Choices<'_>, context: ContextId, shape: HistoryParameters) -> Request {
     let hints = match choices.below(3) {
         0 => Hints { no_unexpected: true, no_any_source: shape.is_hinted, ..Hints::default() },
         1 => Hints { no_any_tag: true, no_any_source: shape.is_hinted, ..Hints::default() },

@@ -12,11 +12,11 @@ fn options() -> Options {
     Options { streams: 4, events: 300, depths: vec![1, 2, 7, 30, 70], ..Options::quick() }
 }
 
-fn deep() -> Options {
+fn deep_options() -> Options {
     Options { streams: 0, depths: Vec::new(), deep: 70_000, ..Options::quick() }
 }
 
-fn violation(fault: Fault, options: &Options) -> Box<Violation> {
+fn find_violation(fault: Fault, options: &Options) -> Box<Violation> {
     let engine = || Box::new(Mutant::new(Some(fault))) as Box<dyn Engine>;
     match check(&engine, options) {
         Ok(report) => panic!("no law finds {fault:?}: {report:?}"),
@@ -27,7 +27,7 @@ fn violation(fault: Fault, options: &Options) -> Box<Violation> {
 #[test]
 fn unchanged_list_has_no_fault() {
     let engine = || Box::new(Mutant::new(None)) as Box<dyn Engine>;
-    for options in [options(), deep()] {
+    for options in [options(), deep_options()] {
         check(&engine, &options).unwrap_or_else(|violation| panic!("{violation}"));
     }
 }
@@ -53,7 +53,7 @@ fn weaker_order_weakens_requirements() {
         (Order::None, Some(Fault::PostedYoungestFirst)),
         (Order::None, Some(Fault::WildcardsBeforeExact)),
     ] {
-        let engine = || Box::new(Mutant::promising(order, fault)) as Box<dyn Engine>;
+        let engine = || Box::new(Mutant::with_order(order, fault)) as Box<dyn Engine>;
         check(&engine, &options()).unwrap_or_else(|violation| panic!("{order:?} {fault:?}\n{violation}"));
     }
 }
@@ -70,7 +70,7 @@ fn only_fixed_table_may_be_full() {
 #[test]
 fn law_finds_fault_with_short_script() {
     for &(fault, laws, longest) in FAULTS {
-        let violation = violation(fault, &options());
+        let violation = find_violation(fault, &options());
         assert!(laws.contains(&violation.broken.law), "{fault:?}\n{violation}");
         assert!(violation.events.len() <= longest, "{fault:?}\n{violation}");
     }
@@ -100,7 +100,7 @@ fn shared_state_breaks_independence_law() {
 /// Each fault needs about 65,538 events, which the script prints in a few lines.
 fn assert_found_in_few_lines(faults: &[(Fault, &[Law], usize)]) {
     for &(fault, laws, longest) in faults {
-        let violation = violation(fault, &deep());
+        let violation = find_violation(fault, &deep_options());
         let lines = script::print(&violation.events).lines().count();
         assert!(laws.contains(&violation.broken.law), "{fault:?}\n{violation}");
         assert!(lines <= longest && violation.events.len() < 70_000, "{fault:?}\n{violation}");
@@ -123,7 +123,7 @@ fn more_faults_of_long_queues_are_found() {
 fn relabelled_streams_find_lost_bits() {
     for fault in [Fault::IdsIn16Bits, Fault::IdsIn32Bits, Fault::TagBit20Ignored, Fault::SourceBit31Ignored] {
         let options = Options { depths: Vec::new(), streams: 20, ..options() };
-        let violation = violation(fault, &options);
+        let violation = find_violation(fault, &options);
         assert!(violation.stream.ends_with("relabelled") && violation.events.len() <= 2, "{violation}");
     }
 }

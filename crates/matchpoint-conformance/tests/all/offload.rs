@@ -30,7 +30,7 @@ impl Offloaded {
         self.offload.lock().unwrap().with_engine(call)
     }
 
-    fn answer(&mut self) -> Option<Completion> {
+    fn next_completion(&mut self) -> Option<Completion> {
         let offload = self.offload.get_mut().unwrap();
         offload.wait_processed(self.wire.message_count());
         offload.poll()
@@ -40,7 +40,7 @@ impl Offloaded {
 impl Engine for Offloaded {
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         self.offload.get_mut().unwrap().post(Receive::new(id, *selector)).unwrap();
-        match self.answer() {
+        match self.next_completion() {
             Some(Completion::Matched(_, message)) => Ok(Some(message)),
             Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
                 Err(refused)
@@ -51,7 +51,7 @@ impl Engine for Offloaded {
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         self.wire.arrive(Message::new(id, Envelope::of(pair, tag))).unwrap();
-        match self.answer() {
+        match self.next_completion() {
             Some(Completion::Matched(receive, _)) => Ok(Some(receive)),
             Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
                 Err(refused)

@@ -257,7 +257,7 @@ fn panic_in_delivery_loses_no_match() {
     }
 }
 
-fn pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
+fn matching_pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 50) as u32), Tag(at));
     let receives = (0..count).map(|at| Receive::new(RecvId(at), Selector::exactly(&envelope(at))));
     (receives.collect(), (0..count).map(|at| Message::new(MsgId(at), envelope(at))).collect())
@@ -270,7 +270,7 @@ fn post_all(engine: &mut dyn Engine, receives: &[Receive]) {
 #[test]
 fn delivery_threads_have_default_stack() {
     let mut engine = engine("optimistic_parallel:threads=2,by=order");
-    let (receives, messages) = pairs(8);
+    let (receives, messages) = matching_pairs(8);
     let caller = thread::current().id();
     let has_helped = AtomicBool::new(false);
     // 200 KiB: a tenth of a thread's standard stack size.
@@ -306,7 +306,7 @@ impl Drop for Bomb {
 
 #[test]
 fn first_panic_of_deliveries_is_reported() {
-    let (receives, messages) = pairs(60);
+    let (receives, messages) = matching_pairs(60);
     for name in NAMES {
         let mut engine = engine(name);
         post_all(&mut *engine, &receives);
@@ -346,7 +346,6 @@ struct BatchStreamParameters {
     /// Maximum length of runs of duplicate receives; the next field is of messages.
     receive_run_max: u64,
     message_run_max: u64,
-    /// Maximum messages of a batch.
     batch: u64,
 }
 
@@ -390,7 +389,11 @@ impl EngineAndList {
         }
     }
 
-    fn same<A: PartialEq + std::fmt::Debug>(&mut self, what: &str, call: impl Fn(&mut dyn Engine) -> A) -> A {
+    fn assert_same<A: PartialEq + std::fmt::Debug>(
+        &mut self,
+        what: &str,
+        call: impl Fn(&mut dyn Engine) -> A,
+    ) -> A {
         let (tested, list) = (call(&mut *self.tested), call(&mut *self.list));
         assert_eq!(tested, list, "{what}");
         tested
@@ -436,7 +439,7 @@ impl EngineAndList {
             for _ in 0..=self.choices.below(self.parameters.receive_run_max) {
                 let receive = Receive::new(RecvId(self.id()), selector);
                 self.issued.note(&Event::Post(receive));
-                self.same("post", |engine| engine.post(receive)).ok();
+                self.assert_same("post", |engine| engine.post(receive)).ok();
                 posted += 1;
             }
         }
@@ -447,16 +450,16 @@ impl EngineAndList {
             0 => {
                 let id = RecvId(self.earlier_id());
                 let receive = self.issued.receive(id);
-                self.same("cancel", |engine| engine.cancel(&receive));
+                self.assert_same("cancel", |engine| engine.cancel(&receive));
             }
             1 => {
                 let id = MsgId(self.earlier_id());
                 let message = self.issued.message(id);
-                self.same("retract", |engine| engine.retract(&message));
+                self.assert_same("retract", |engine| engine.retract(&message));
             }
             2 => {
                 let any = Selector::new(self.context(), Wild::Any, Wild::Any);
-                self.same("matched_probe", |engine| engine.matched_probe(&any));
+                self.assert_same("matched_probe", |engine| engine.matched_probe(&any));
             }
             3 => {
                 let context = self.context();
@@ -466,18 +469,18 @@ impl EngineAndList {
                     no_unexpected: self.choices.chance(40),
                     ..Hints::default()
                 };
-                self.same("set_hints", |engine| engine.set_hints(context, hints)).ok();
+                self.assert_same("set_hints", |engine| engine.set_hints(context, hints)).ok();
             }
             4 => {
                 let (id, source) = (MsgId(self.earlier_id()), self.source());
                 let message = self.issued.message(id);
-                let _ = self.same("readdress", |engine| engine.readdress(&message, source));
+                let _ = self.assert_same("readdress", |engine| engine.readdress(&message, source));
                 self.issued.note(&Event::Readdress(message, source));
             }
             _ => {
                 let (context, source) = (self.context(), self.source());
                 if self.choices.chance(20) {
-                    self.drained("fail_source", |engine, drained| {
+                    self.assert_same_drained("fail_source", |engine, drained| {
                         engine.fail_source(context, source, drained)
                     });
                 }
@@ -485,8 +488,8 @@ impl EngineAndList {
         }
     }
 
-    fn drained(&mut self, what: &str, call: impl Fn(&mut dyn Engine, &mut Drained)) {
-        self.same(what, |engine| {
+    fn assert_same_drained(&mut self, what: &str, call: impl Fn(&mut dyn Engine, &mut Drained)) {
+        self.assert_same(what, |engine| {
             let mut drained = Drained::default();
             call(engine, &mut drained);
             format!("{drained:?}")
@@ -532,16 +535,18 @@ impl EngineAndList {
         assert_eq!((tested, out), (list, expected), "a batch");
     }
 
-    fn round(&mut self) {
+    fn play_round(&mut self) {
         self.post_some();
         for _ in 0..self.choices.below(6) {
             self.call_something_else();
         }
         self.batch();
         assert_eq!(queued_with_sources(&*self.tested), queued_with_sources(&*self.list), "queues");
-        if self.same("lengths", |engine| engine.posted_len() + engine.unexpected_len()) > 6000 {
+        if self.assert_same("lengths", |engine| engine.posted_len() + engine.unexpected_len()) > 6000 {
             for context in 0..self.parameters.contexts as u32 {
-                self.drained("close", |engine, drained| engine.close(ContextId(context), drained));
+                self.assert_same_drained("close", |engine, drained| {
+                    engine.close(ContextId(context), drained)
+                });
             }
         }
     }
@@ -578,7 +583,7 @@ fn random_streams_match_like_list() {
                     );
                     let play = || {
                         let mut two = EngineAndList::new(&name, seed);
-                        (0..rounds).for_each(|_| two.round());
+                        (0..rounds).for_each(|_| two.play_round());
                     };
                     if let Err(panic) = catch_unwind(play) {
                         eprintln!("{name}, seed {seed}");

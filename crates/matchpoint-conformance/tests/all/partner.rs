@@ -93,7 +93,7 @@ fn senders() -> impl Iterator<Item = Key> {
     })
 }
 
-fn keys() -> impl Iterator<Item = Key> {
+fn all_keys() -> impl Iterator<Item = Key> {
     (0..CONTEXTS).flat_map(|context| (0..RANKS).map(move |rank| (context, rank)))
 }
 
@@ -117,13 +117,13 @@ fn statistic(engine: &dyn Engine, name: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no statistic {name}")).1
 }
 
-fn three(partner: &str) -> [Box<dyn Engine>; 3] {
+fn list_array_and_partner(partner: &str) -> [Box<dyn Engine>; 3] {
     ["list", "rank_array", partner].map(|name| engines::create_counting(name).unwrap())
 }
 
 #[test]
 fn unexpected_searches_cost_as_equations_predict() {
-    let [mut list, mut array, mut partner] = three("partner:threshold=40,c=0,processes=12");
+    let [mut list, mut array, mut partner] = list_array_and_partner("partner:threshold=40,c=0,processes=12");
     let mut paper = Paper::new(40);
     for (id, key) in (0..).zip(senders()) {
         for engine in [&mut list, &mut array, &mut partner] {
@@ -133,7 +133,7 @@ fn unexpected_searches_cost_as_equations_predict() {
         if id % 100 != 99 {
             continue;
         }
-        for (context, rank) in keys() {
+        for (context, rank) in all_keys() {
             let request = selector(context, Wild::Is(Rank(rank as u32)), NO_TAG);
             let count = |engine: &mut Box<dyn Engine>| {
                 examined(&mut **engine, |engine| assert_eq!(engine.probe(&request), None)).unexpected
@@ -160,7 +160,7 @@ fn unexpected_searches_cost_as_equations_predict() {
 
 #[test]
 fn posted_searches_cost_as_equations_predict() {
-    let [mut list, mut array, mut partner] = three("partner:threshold=40,c=0,processes=12");
+    let [mut list, mut array, mut partner] = list_array_and_partner("partner:threshold=40,c=0,processes=12");
     let (mut paper, mut from_any) = (Paper::new(40), [0; CONTEXTS as usize]);
     for (id, key) in (0..).zip(senders()) {
         let is_from_any = id % 13 == 0;
@@ -177,7 +177,7 @@ fn posted_searches_cost_as_equations_predict() {
         if id % 100 != 99 {
             continue;
         }
-        for key in keys() {
+        for key in all_keys() {
             let count = |engine: &mut Box<dyn Engine>| {
                 let posted = examined(&mut **engine, |engine| {
                     assert_eq!(engine.arrive_message(message(1, key, NO_TAG)), Ok(None));
@@ -327,7 +327,7 @@ fn profile_makes_partners_before_first_entry() {
 /// The memory of `rank_array` equals the formula, except for its list of communicators.
 #[test]
 fn memory_stays_below_rank_array() {
-    let [_, mut array, mut partner] = three("partner:threshold=10,processes=1024");
+    let [_, mut array, mut partner] = list_array_and_partner("partner:threshold=10,processes=1024");
     let of = |engine: &dyn Engine| {
         ["partners_bytes", "rank_array_bytes", "partners_bytes_per_rank_array_bytes"]
             .map(|name| statistic(engine, name))

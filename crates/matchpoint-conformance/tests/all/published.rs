@@ -211,7 +211,7 @@ fn optimistic_hints_remove_indexes() {
         "bins by source and the list are not allocated"
     );
     assert_eq!(all - bytes("set_hints 0 no_any_source,no_any_tag"), 2 * 128 * 4 + 4);
-    // Late hints free indexes; withdrawn hints rebuild the indexes.
+    // Hints after arrivals free indexes; the withdrawal of hints rebuilds the indexes.
     let mut engine = engines::create("optimistic").unwrap();
     play(&mut *engine, "arrive m1 0/1/1\narrive m2 0/2/2");
     let before = engine.footprint();

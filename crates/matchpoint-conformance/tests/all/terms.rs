@@ -90,18 +90,19 @@ fn options(calls: OptionalCalls) -> Options {
     Options { streams: 3, calls, ..Options::quick() }
 }
 
-fn bare() -> Box<dyn Engine> {
+fn engine_without_optional_calls() -> Box<dyn Engine> {
     Box::new(Bare(engines::create("list").unwrap(), Hints::default()))
 }
 
 #[test]
 fn missing_calls_are_not_made() {
-    let report = check(&bare, &options(NONE)).unwrap_or_else(|violation| panic!("{violation}"));
+    let report = check(&engine_without_optional_calls, &options(NONE))
+        .unwrap_or_else(|violation| panic!("{violation}"));
     assert!(report.matches > 1000, "{report:?}");
 }
 
 #[test]
-fn present_calls_are_made() {
+fn available_calls_are_made() {
     let each: [(&str, OptionalCalls); 8] = [
         ("no retract", OptionalCalls { retract: true, ..NONE }),
         ("no readdress", OptionalCalls { readdress: true, ..NONE }),
@@ -113,7 +114,7 @@ fn present_calls_are_made() {
         ("no footprint", OptionalCalls { footprint: true, ..NONE }),
     ];
     for (panic, calls) in each {
-        let violation = check(&bare, &options(calls)).unwrap_err();
+        let violation = check(&engine_without_optional_calls, &options(calls)).unwrap_err();
         assert_eq!(violation.broken.law, Law::Panic, "{violation}");
         assert!(violation.broken.how.contains(panic), "{violation}");
     }

@@ -307,9 +307,7 @@ enum Growth {
 struct Workload {
     name: &'static str,
     queue: Queue,
-    /// Keys of the nth entry.
     keys: Keys,
-    /// Receives use `MPI_ANY_SOURCE`.
     any_source: bool,
     /// Entries are requested oldest first.
     in_order: bool,

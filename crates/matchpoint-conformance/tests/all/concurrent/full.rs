@@ -37,7 +37,7 @@ fn full_shard_refusal_has_no_effect() {
         request.splice(30..30, hints(false));
         request.splice(0..0, hints(true));
         for request in request {
-            let before = waiting(&*engine);
+            let before = queued_entries(&*engine);
             let calls = play(&request, &*engine, &AtomicU64::new(0));
             let is_one = calls.len() == 1;
             for Call { request, answer: tested, .. } in calls {
@@ -50,11 +50,11 @@ fn full_shard_refusal_has_no_effect() {
                 if is_full {
                     *refused.entry(what).or_insert(0) += 1;
                     assert!(
-                        !is_one || waiting(&*engine) == before,
+                        !is_one || queued_entries(&*engine) == before,
                         "{name}, seed {seed}: the refused call {request:?} changed a queue"
                     );
                 } else {
-                    assert_eq!(tested, answer(&request, &mut *list), "{name}, {seed}: {request:?}");
+                    assert_eq!(tested, play_request(&request, &mut *list), "{name}, {seed}: {request:?}");
                 }
             }
         }
@@ -68,7 +68,7 @@ fn full_shard_refusal_has_no_effect() {
     }
 }
 
-fn waiting(engine: &dyn Concurrent) -> Vec<Entry> {
+fn queued_entries(engine: &dyn Concurrent) -> Vec<Entry> {
     let mut entries = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
         engine.visit(queue, &mut |entry| entries.push(entry));
@@ -90,12 +90,12 @@ fn large_context_stays_spread_over_tables() {
     let posted: Vec<u32> = (0..40).filter(|&id| engine.post(receive(id)).is_ok()).collect();
     assert!((5..40).contains(&posted.len()), "{posted:?}");
     assert_eq!(engine.posted_len(), posted.len());
-    let before = waiting(&*engine);
+    let before = queued_entries(&*engine);
     let unknown_source = Message::new(MsgId(1), Envelope::new(context, Rank::UNKNOWN, Tag(0)));
     for _ in 0..2 {
         assert_eq!(engine.arrive_message(unknown_source), Err(Refused::Full));
         assert_eq!(engine.set_hints(context, Hints::default()), Err(Refused::Full));
-        assert_eq!(waiting(&*engine), before, "a refused call changes no queue");
+        assert_eq!(queued_entries(&*engine), before, "a refused call changes no queue");
         assert!(!engine.retract(&unknown_source), "the refused message is not queued");
     }
     // The hint still holds, and each shard matches its entries.

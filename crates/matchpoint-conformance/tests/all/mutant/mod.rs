@@ -64,10 +64,10 @@ impl Mutant {
         let per_source =
             [Fault::OvertakesWithinSource, Fault::ProbeChangesNextMatch, Fault::UnknownSourcesOvertake];
         let relaxed = fault.is_some_and(|fault| per_source.contains(&fault));
-        Mutant::promising(if relaxed { Order::PerSource } else { Order::Total }, fault)
+        Mutant::with_order(if relaxed { Order::PerSource } else { Order::Total }, fault)
     }
 
-    pub fn promising(order: Order, fault: Option<Fault>) -> Self {
+    pub fn with_order(order: Order, fault: Option<Fault>) -> Self {
         let (posted, unexpected) = (VecDeque::new(), VecDeque::new());
         let (hints, memory) = (HintTable::default(), Memory::default());
         Mutant { fault, posted, unexpected, hints, order, probes: 0, capacity: usize::MAX, memory }
@@ -78,7 +78,7 @@ impl Mutant {
         Mutant { capacity, ..Mutant::new(None) }
     }
 
-    fn has(&self, fault: Fault) -> bool {
+    fn has_fault(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }
 
@@ -90,13 +90,13 @@ impl Mutant {
             mask.ignore |= if fault == Fault::MaskIgnoresSignBit { 1 << 63 } else { 0 };
             tag = if fault == Fault::MaskMatchesAnyTag { Wild::Any } else { Wild::Masked(mask) };
         }
-        if self.has(Fault::AnyTagIgnoresContext) && tag == Wild::Any {
+        if self.has_fault(Fault::AnyTagIgnoresContext) && tag == Wild::Any {
             context = envelope.context;
         }
-        if self.has(Fault::DirectedTakesUnknownSource) && envelope.source == Rank::UNKNOWN {
+        if self.has_fault(Fault::DirectedTakesUnknownSource) && envelope.source == Rank::UNKNOWN {
             source = Wild::Any;
         }
-        if let (true, Wild::Is(wanted)) = (self.has(Fault::TagsIn32Bits), &mut tag) {
+        if let (true, Wild::Is(wanted)) = (self.has_fault(Fault::TagsIn32Bits), &mut tag) {
             wanted.0 &= 0xFFFF_FFFF;
             envelope.tag.0 &= 0xFFFF_FFFF;
         }
@@ -154,7 +154,8 @@ impl Mutant {
     }
 
     fn find_unexpected(&self, selector: &Selector) -> Option<usize> {
-        let last = self.has(Fault::UnexpectedYoungestFirst) || self.has(Fault::OvertakesWithinSource);
+        let last =
+            self.has_fault(Fault::UnexpectedYoungestFirst) || self.has_fault(Fault::OvertakesWithinSource);
         let matches = |message: &Message| self.matches(selector, &message.envelope);
         match self.fault {
             Some(Fault::ProbeChangesNextMatch) => {}
@@ -205,7 +206,7 @@ impl Mutant {
     fn take_posted(&mut self, at: usize) -> RecvId {
         let last = at + 1 == self.posted.len();
         let id = self.posted.remove(at).expect("the search found the entry").id;
-        if self.has(Fault::TailRemovalRemovesNeighbour) && last {
+        if self.has_fault(Fault::TailRemovalRemovesNeighbour) && last {
             self.posted.pop_back();
         }
         id
@@ -217,7 +218,7 @@ impl Engine for Mutant {
         let mut receive = Receive::new(id, *selector);
         receive.id.0 = self.kept(receive.id.0);
         if let Err(refused) = self.hints.admit(&receive.selector) {
-            if self.has(Fault::RefusedPostIsQueued) {
+            if self.has_fault(Fault::RefusedPostIsQueued) {
                 self.posted.push_back(receive);
             }
             return Err(refused);
@@ -227,7 +228,7 @@ impl Engine for Mutant {
         }
         if let Some(at) = self.find_unexpected(&receive.selector) {
             let taken = self.unexpected.remove(at).expect("the search found the entry");
-            if self.has(Fault::MatchedStaysInWildcardIndex) && receive.selector.exact().is_some() {
+            if self.has_fault(Fault::MatchedStaysInWildcardIndex) && receive.selector.exact().is_some() {
                 self.memory.stale_messages.push(taken);
             }
             return Ok(Some(taken.id));
@@ -237,7 +238,7 @@ impl Engine for Mutant {
         }
         self.record_post(&mut receive);
         self.posted.push_back(receive);
-        if !self.has(Fault::PanicsOnThirdDuplicate) {
+        if !self.has_fault(Fault::PanicsOnThirdDuplicate) {
             return Ok(None);
         }
         let equal = self.posted.iter().filter(|other| other.selector == receive.selector).count();
@@ -254,7 +255,7 @@ impl Engine for Mutant {
         if let Some(at) = self.find_posted(&message.envelope) {
             return Ok(Some(self.take_posted(at)));
         }
-        if !self.has(Fault::NoUnexpectedIsIgnored) {
+        if !self.has_fault(Fault::NoUnexpectedIsIgnored) {
             self.hints.admit_unexpected(message.envelope.context)?;
         }
         if self.unexpected.len() >= self.capacity {
@@ -266,14 +267,14 @@ impl Engine for Mutant {
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
-        if self.has(Fault::ProbeFindsYoungest) {
+        if self.has_fault(Fault::ProbeFindsYoungest) {
             let at = find(&self.unexpected, true, |message| selector.matches(&message.envelope));
             return at.map(|at| self.unexpected[at].id);
         }
         let at = self.find_unexpected(selector)?;
         self.probes += 1;
         let id = self.unexpected[at].id;
-        if self.has(Fault::ProbeRemovesMessage) {
+        if self.has_fault(Fault::ProbeRemovesMessage) {
             self.unexpected.remove(at);
         }
         Some(id)
@@ -283,7 +284,7 @@ impl Engine for Mutant {
         self.hints.admit(selector).ok()?;
         let at = self.find_unexpected(selector)?;
         let id = self.unexpected[at].id;
-        if !self.has(Fault::MatchedProbeKeepsMessage) {
+        if !self.has_fault(Fault::MatchedProbeKeepsMessage) {
             self.unexpected.remove(at);
         }
         Some(id)
@@ -292,7 +293,7 @@ impl Engine for Mutant {
     fn cancel(&mut self, receive: &Receive) -> bool {
         let (receive, given) = (RecvId(self.kept(receive.id.0)), receive.selector);
         let Some(mut at) = self.posted.iter().position(|posted| posted.id == receive) else {
-            return self.has(Fault::CancelOfStaleIdIsTrue);
+            return self.has_fault(Fault::CancelOfStaleIdIsTrue);
         };
         assert!(
             self.fault.is_some() || self.posted[at].selector == given,
@@ -315,16 +316,16 @@ impl Engine for Mutant {
     fn retract(&mut self, message: &Message) -> bool {
         let (message, given) = (MsgId(self.kept(message.id.0)), message.envelope);
         let Some(mut at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
-            return self.has(Fault::RetractOfMatchedIdIsTrue);
+            return self.has_fault(Fault::RetractOfMatchedIdIsTrue);
         };
         assert!(
             self.fault.is_some() || self.unexpected[at].envelope == given,
             "the caller passes the queued envelope"
         );
-        if self.has(Fault::RetractRemovesYoungest) {
+        if self.has_fault(Fault::RetractRemovesYoungest) {
             at = self.unexpected.len() - 1;
         }
-        if self.has(Fault::RetractRemovesFirstDuplicate) {
+        if self.has_fault(Fault::RetractRemovesFirstDuplicate) {
             let envelope = self.unexpected[at].envelope;
             at = self.unexpected.iter().position(|waiting| waiting.envelope == envelope).unwrap_or(at);
         }
@@ -340,7 +341,8 @@ impl Engine for Mutant {
         let old = self.unexpected[at].envelope;
         assert!(self.fault.is_some() || old == given, "the caller passes the queued envelope");
         let with_source = Envelope { source, ..old };
-        let has_unknown_source = old.source == Rank::UNKNOWN || self.has(Fault::ReaddressChangesKnownSource);
+        let has_unknown_source =
+            old.source == Rank::UNKNOWN || self.has_fault(Fault::ReaddressChangesKnownSource);
         if !has_unknown_source || source == Rank::UNKNOWN {
             return Ok(Readdressed::Unchanged);
         }
@@ -351,19 +353,19 @@ impl Engine for Mutant {
             _ => self.posted.iter().position(accepts),
         };
         if let Some(receive) = accepted {
-            if self.has(Fault::ReaddressIgnoresMatch) {
+            if self.has_fault(Fault::ReaddressIgnoresMatch) {
                 return Ok(Readdressed::Unchanged);
             }
-            if !self.has(Fault::ReaddressKeepsMessage) {
+            if !self.has_fault(Fault::ReaddressKeepsMessage) {
                 self.unexpected.remove(at);
             }
-            if self.has(Fault::ReaddressKeepsReceive) {
+            if self.has_fault(Fault::ReaddressKeepsReceive) {
                 return Ok(Readdressed::Matched(self.posted[receive].id));
             }
             return Ok(Readdressed::Matched(self.take_posted(receive)));
         }
         self.unexpected[at].envelope = with_source;
-        if self.has(Fault::ReaddressMovesToTail) {
+        if self.has_fault(Fault::ReaddressMovesToTail) {
             self.unexpected.make_contiguous()[at..].rotate_left(1);
         }
         Ok(Readdressed::SourceSet)
@@ -373,34 +375,34 @@ impl Engine for Mutant {
         let mut here = self.posted.iter().filter(|receive| receive.selector.context() == context);
         let broken = here.any(|receive| hints.admit(&receive.selector).is_err());
         let waits = self.unexpected.iter().any(|message| message.envelope.context == context);
-        if (broken || hints.no_unexpected && waits) && !self.has(Fault::HintsIgnoreQueuedEntries) {
+        if (broken || hints.no_unexpected && waits) && !self.has_fault(Fault::HintsIgnoreQueuedEntries) {
             return Err(Refused::Hint);
         }
         self.hints.set(context, hints)
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        if self.has(Fault::CloseClearsDrainedList) {
+        if self.has_fault(Fault::CloseClearsDrainedList) {
             *drained = Drained::default();
         }
-        let all = self.has(Fault::CloseRemovesOtherContexts);
+        let all = self.has_fault(Fault::CloseRemovesOtherContexts);
         let receives = self.posted.remove_where(|receive| all || receive.selector.context() == context);
         self.memory.closed += receives.len();
         drained.receives.extend(receives.iter().map(|receive| receive.id));
-        if self.has(Fault::CloseDrainsYoungestFirst) {
+        if self.has_fault(Fault::CloseDrainsYoungestFirst) {
             drained.receives.reverse();
         }
-        if !self.has(Fault::CloseKeepsMessages) {
+        if !self.has_fault(Fault::CloseKeepsMessages) {
             let messages = self.unexpected.remove_where(|message| message.envelope.context == context);
             drained.messages.extend(messages.iter().map(|message| message.id));
         }
-        if !self.has(Fault::CloseKeepsHints) {
+        if !self.has_fault(Fault::CloseKeepsHints) {
             self.hints.forget(context);
         }
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        let everywhere = self.has(Fault::FailSourceInAllContexts);
+        let everywhere = self.has_fault(Fault::FailSourceInAllContexts);
         let with_source = self.posted.remove_where(|receive| {
             (everywhere || receive.selector.context() == context)
                 && receive.selector.source() == Wild::Is(source)
@@ -410,11 +412,11 @@ impl Engine for Mutant {
             receive.selector.context() == context && receive.selector.source() == Wild::Any
         };
         drained.pending.extend(self.posted.iter().filter(|receive| here(receive)).map(|receive| receive.id));
-        if self.has(Fault::FailSourceDropsAnySource) {
+        if self.has_fault(Fault::FailSourceDropsAnySource) {
             let dropped = self.posted.remove_where(here);
             drained.receives.extend(dropped.iter().map(|receive| receive.id));
         }
-        if self.has(Fault::FailSourceDropsMessages) {
+        if self.has_fault(Fault::FailSourceDropsMessages) {
             let lost = self.unexpected.remove_where(|message| {
                 message.envelope.context == context && message.envelope.source == source
             });
@@ -427,14 +429,14 @@ impl Engine for Mutant {
             Queue::Posted => self.posted.iter().copied().map(Entry::Receive).collect(),
             Queue::Unexpected => self.unexpected.iter().copied().map(Entry::Message).collect(),
         };
-        if self.has(Fault::VisitYoungestFirst) {
+        if self.has_fault(Fault::VisitYoungestFirst) {
             entries.reverse();
         }
         entries.into_iter().for_each(each);
     }
 
     fn posted_len(&self) -> usize {
-        let more = if self.has(Fault::LengthsCountClosedReceives) { self.memory.closed } else { 0 };
+        let more = if self.has_fault(Fault::LengthsCountClosedReceives) { self.memory.closed } else { 0 };
         self.posted.len() + more
     }
 
@@ -443,7 +445,7 @@ impl Engine for Mutant {
     }
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        if self.has(Fault::BatchInReverse) {
+        if self.has_fault(Fault::BatchInReverse) {
             let mut reversed = Vec::new();
             let result = messages.iter().rev().try_for_each(|&message| {
                 reversed.push((self as &mut dyn Engine).arrive_message(message)?);
@@ -454,7 +456,7 @@ impl Engine for Mutant {
         }
         for (at, &message) in messages.iter().enumerate() {
             let result = (self as &mut dyn Engine).arrive_message(message);
-            if result.is_err() && self.has(Fault::BatchContinuesAfterRefusal) {
+            if result.is_err() && self.has_fault(Fault::BatchContinuesAfterRefusal) {
                 let rest = messages[at + 1..].iter();
                 rest.filter_map(|&message| (self as &mut dyn Engine).arrive_message(message).ok())
                     .for_each(|_| ());
@@ -469,11 +471,11 @@ impl Engine for Mutant {
     }
 
     fn footprint(&self) -> Footprint {
-        if self.has(Fault::FootprintIsZero) {
+        if self.has_fault(Fault::FootprintIsZero) {
             return Footprint::default();
         }
         let bytes = 64 * (self.posted.len() + self.unexpected.len()) as u64;
-        let peak_bytes = if self.has(Fault::PeakIsZero) { 0 } else { bytes };
+        let peak_bytes = if self.has_fault(Fault::PeakIsZero) { 0 } else { bytes };
         Footprint { entries_bytes: bytes, peak_bytes, ..Footprint::default() }
     }
 }

@@ -47,11 +47,11 @@ impl Sharing {
         Sharing { shares, own, engines }
     }
 
-    fn own(&self) -> MutexGuard<'_, Mutant> {
+    fn lock_own(&self) -> MutexGuard<'_, Mutant> {
         self.own.lock().unwrap()
     }
 
-    fn others(&self) -> Vec<Arc<Mutex<Mutant>>> {
+    fn other_engines(&self) -> Vec<Arc<Mutex<Mutant>>> {
         let there = self.engines.lock().unwrap();
         let there = there.iter().filter_map(Weak::upgrade);
         there.filter(|engine| !Arc::ptr_eq(engine, &self.own)).collect()
@@ -61,44 +61,44 @@ impl Sharing {
 impl Drop for Sharing {
     fn drop(&mut self) {
         if self.shares == Shares::End {
-            self.others().iter().for_each(|other| *other.lock().unwrap() = Mutant::new(None));
+            self.other_engines().iter().for_each(|other| *other.lock().unwrap() = Mutant::new(None));
         }
     }
 }
 
 impl Engine for Sharing {
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        self.own().post_selector(id, selector)
+        self.lock_own().post_selector(id, selector)
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        self.own().arrive(id, pair, tag)
+        self.lock_own().arrive(id, pair, tag)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.own().probe(selector)
+        self.lock_own().probe(selector)
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.own().matched_probe(selector)
+        self.lock_own().matched_probe(selector)
     }
 
     fn cancel(&mut self, receive: &Receive) -> bool {
-        self.own().cancel(receive)
+        self.lock_own().cancel(receive)
     }
 
     fn retract(&mut self, message: &Message) -> bool {
-        self.own().retract(message)
+        self.lock_own().retract(message)
     }
 
     fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.own().readdress(message, source)
+        self.lock_own().readdress(message, source)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.own().set_hints(context, hints)?;
+        self.lock_own().set_hints(context, hints)?;
         if self.shares == Shares::Hints {
-            for other in self.others() {
+            for other in self.other_engines() {
                 // An engine refuses hints that a queued entry breaks.
                 let _ = other.lock().unwrap().set_hints(context, hints);
             }
@@ -107,26 +107,26 @@ impl Engine for Sharing {
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.own().close(context, drained);
+        self.lock_own().close(context, drained);
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.own().fail_source(context, source, drained);
+        self.lock_own().fail_source(context, source, drained);
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.own().visit(queue, each);
+        self.lock_own().visit(queue, each);
     }
 
     fn posted_len(&self) -> usize {
-        self.own().posted_len()
+        self.lock_own().posted_len()
     }
 
     fn unexpected_len(&self) -> usize {
-        self.own().unexpected_len()
+        self.lock_own().unexpected_len()
     }
 
     fn footprint(&self) -> Footprint {
-        self.own().footprint()
+        self.lock_own().footprint()
     }
 }
