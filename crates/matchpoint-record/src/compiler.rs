@@ -173,7 +173,7 @@ fn standard_abi(product: &Product, bytes: &[u8]) -> Result<Compiled, RecordError
     let folder = path.parent().expect("the path has a folder");
     fs::create_dir_all(folder)
         .and_then(|()| write(folder))
-        .map_err(|error| RecordError::file(&path, &error))?;
+        .map_err(|error| RecordError::of_file(&path, &error))?;
     Ok(recorder)
 }
 
@@ -198,11 +198,11 @@ fn header(
     own.chain(folders).chain(any).find_map(usable).ok_or_else(|| {
         let origin =
             launcher.map_or("this system".to_owned(), |launcher| launcher.path[0].display().to_string());
-        missing(product, &origin)
+        missing_compiler_error(product, &origin)
     })
 }
 
-fn missing(product: &Product, origin: &str) -> RecordError {
+fn missing_compiler_error(product: &Product, origin: &str) -> RecordError {
     let (with, lacks, standard_abi) = if product.is_linked {
         ("compiler", "no working mpicc", "")
     } else {
@@ -283,7 +283,7 @@ impl Header {
 
     fn compile(&self, product: &Product, file: &Path) -> Result<(), RecordError> {
         let folder = file.parent().expect("the file has a folder");
-        let failed = |error: &std::io::Error| RecordError::file(folder, error);
+        let failed = |error: &std::io::Error| RecordError::of_file(folder, error);
         fs::create_dir_all(folder).map_err(|error| failed(&error))?;
         let work = tempfile::tempdir_in(folder).map_err(|error| failed(&error))?;
         shim::unpack(product.sources, work.path()).map_err(|error| failed(&error))?;

@@ -8,7 +8,7 @@ use std::path::Path;
 pub struct RecordError(pub(crate) String);
 
 impl RecordError {
-    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
+    pub(crate) fn of_file(path: &Path, error: &std::io::Error) -> Self {
         // Without the name of the temporary file, which no longer exists.
         let message = error.to_string();
         let reason = message.split(" at path \"").next().unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::sites;
 
 /// Creates the folder, or removes an earlier trace. Returns true for a new folder.
 pub(crate) fn create(path: &Path, replace: bool) -> Result<bool, RecordError> {
-    let failed = |error: std::io::Error| RecordError::file(path, &error);
+    let failed = |error: std::io::Error| RecordError::of_file(path, &error);
     let found = check(path, replace)?;
     let is_new = !path.exists();
     if is_new {
@@ -43,7 +43,7 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
             path.display()
         )));
     }
-    let entries = entries(path).map_err(|error| RecordError::file(path, &error))?;
+    let entries = list_entries(path).map_err(|error| RecordError::of_file(path, &error))?;
     let all = entries.iter().all(|entry| is_trace_file(entry));
     if !entries.is_empty() && (!replace || !all) {
         let advice = if all {
@@ -69,7 +69,7 @@ pub(crate) fn remove_unused(path: &Path, is_new: bool) {
 /// spawned processes with only such entries.
 fn is_trace_file(entry: &Path) -> bool {
     if is_spawned(entry) && !entry.is_symlink() {
-        return entries(entry)
+        return list_entries(entry)
             .is_ok_and(|inside| inside.iter().all(|entry| !is_spawned(entry) && is_trace_file(entry)));
     }
     is_link(entry)
@@ -81,14 +81,14 @@ fn is_trace_file(entry: &Path) -> bool {
 fn remove(found: &[PathBuf]) -> std::io::Result<()> {
     found.iter().try_for_each(|entry| {
         if entry.is_dir() && !entry.is_symlink() {
-            remove(&entries(entry)?)?;
+            remove(&list_entries(entry)?)?;
             return fs::remove_dir(entry);
         }
         fs::remove_file(entry)
     })
 }
 
-fn entries(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+fn list_entries(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn remove_links(path: &Path) {
 /// Folders of spawned processes and further jobs, in numeric order.
 pub(crate) fn spawned(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
-        entries(path).unwrap_or_default().into_iter().filter(|entry| is_spawned(entry)).collect();
+        list_entries(path).unwrap_or_default().into_iter().filter(|entry| is_spawned(entry)).collect();
     found.sort_by(|one, other| spawned_number(one).cmp(&spawned_number(other)));
     found
 }
@@ -179,7 +179,7 @@ pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<(), RecordErro
         file.persist(&path)?;
         Ok(())
     };
-    write().map_err(|error| RecordError::file(&path, &error))
+    write().map_err(|error| RecordError::of_file(&path, &error))
 }
 
 pub(crate) fn time(time: SystemTime) -> String {
@@ -190,7 +190,7 @@ pub(crate) fn time(time: SystemTime) -> String {
 mod tests {
     use super::*;
 
-    fn touch(path: &Path) {
+    fn create_file(path: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "").unwrap();
     }
@@ -206,17 +206,17 @@ mod tests {
             "spawned-1/rank-00000.mpt",
             "spawned-1/manifest.json",
         ] {
-            touch(&trace.join(file));
+            create_file(&trace.join(file));
         }
         let refused = create(&trace, false).unwrap_err();
         assert!(refused.to_string().contains("--replace"), "{refused}");
         std::os::unix::fs::symlink("target", trace.join("job")).unwrap();
         create(&trace, true).unwrap();
-        assert!(entries(&trace).unwrap().is_empty());
+        assert!(list_entries(&trace).unwrap().is_empty());
         for other in ["notes.txt", "spawned-1/results", "spawned-1/spawned-1/rank-00000.mpt"] {
             let trace = root.path().join(other.replace('/', "_"));
-            touch(&trace.join("rank-00000.mpt"));
-            touch(&trace.join(other));
+            create_file(&trace.join("rank-00000.mpt"));
+            create_file(&trace.join(other));
             let refused = create(&trace, true).unwrap_err();
             assert!(!refused.to_string().contains("--replace"), "{refused}");
             assert!(trace.join(other).exists() && trace.join("rank-00000.mpt").exists());

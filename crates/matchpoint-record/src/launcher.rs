@@ -66,12 +66,12 @@ impl Launcher {
             return found;
         }
         for path in self.path.iter().rev() {
-            found.extend(suffix(path).and_then(|suffix| sibling(path, &format!("mpicc{suffix}"))));
+            found.extend(suffix(path).and_then(|suffix| existing_sibling(path, &format!("mpicc{suffix}"))));
         }
         if !found.is_empty() {
             return found;
         }
-        self.path.iter().filter_map(|path| sibling(path, "mpicc")).collect()
+        self.path.iter().filter_map(|path| existing_sibling(path, "mpicc")).collect()
     }
 
     /// Folders `include` next to `bin` with the header, for packages without a compiler.
@@ -101,7 +101,7 @@ fn suffix(path: &Path) -> Option<&str> {
     (!suffix.is_empty()).then_some(suffix)
 }
 
-fn sibling(path: &Path, name: &str) -> Option<PathBuf> {
+fn existing_sibling(path: &Path, name: &str) -> Option<PathBuf> {
     let sibling = path.parent()?.join(name);
     sibling.is_file().then_some(sibling)
 }
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn touch(path: &Path) {
+    fn create_file(path: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         File::create(path).unwrap();
     }
@@ -133,7 +133,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let bin = root.path().join("bin");
         for name in ["mpicc", "mpicc.openmpi", "mpicc.mpich", "orterun"] {
-            touch(&bin.join(name));
+            create_file(&bin.join(name));
         }
         fs::create_dir_all(root.path().join("alternatives")).unwrap();
         symlink("orterun", bin.join("mpirun.openmpi")).unwrap();
@@ -149,7 +149,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let file = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
         for name in ["usr/nice", "usr/mpicc", "mpi/mpiexec", "mpi/mpicc"] {
-            touch(&root.path().join(name));
+            create_file(&root.path().join(name));
         }
         let words =
             [file("usr/nice"), "-n".to_owned(), "5".to_owned(), file("mpi/mpiexec"), "./app".to_owned()];
@@ -163,9 +163,9 @@ mod tests {
     #[test]
     fn package_has_compiler_next_to_launcher() {
         let root = tempfile::tempdir().unwrap();
-        touch(&root.path().join("bin/mpicc"));
-        touch(&root.path().join("bin/mpiexec"));
-        touch(&root.path().join("include/mpi.h"));
+        create_file(&root.path().join("bin/mpicc"));
+        create_file(&root.path().join("bin/mpiexec"));
+        create_file(&root.path().join("include/mpi.h"));
         let launcher = Launcher::find(root.path().join("bin/mpiexec").to_str().unwrap()).unwrap();
         assert_eq!(launcher.compilers(), [root.path().join("bin/mpicc")]);
         assert_eq!(launcher.headers(), [root.path().join("include")]);

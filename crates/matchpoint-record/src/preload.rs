@@ -56,7 +56,7 @@ impl Preload {
         let family = application.as_ref().map(|(_, family)| *family);
         let library = compiler::library(product, launcher.as_ref(), family, mpicc, compiles)?;
         if let Some((path, family)) = application.filter(|(_, family)| *family != library.family) {
-            return Err(mismatch(&path, family, &library));
+            return Err(mismatch_error(&path, family, &library));
         }
         Ok(Preload { words: words.to_vec(), launcher, library, word_before: Vec::new() })
     }
@@ -66,7 +66,7 @@ impl Preload {
         self.word_before.insert(0, path);
     }
 
-    fn files(&self, library: &Path) -> String {
+    fn preload_value(&self, library: &Path) -> String {
         let files = self.word_before.iter().map(PathBuf::as_path).chain([library]);
         files.map(|file| file.to_string_lossy().into_owned()).collect::<Vec<_>>().join(":")
     }
@@ -74,7 +74,7 @@ impl Preload {
     /// Name and value of the preload variable, followed by the user's preloads. `library`: path of the
     /// compiled library on the processes' hosts.
     pub fn variable(&self, library: &Path) -> (&'static str, OsString) {
-        let mut files = OsString::from(self.files(library));
+        let mut files = OsString::from(self.preload_value(library));
         // A site may preload the same library for all jobs.
         let others = env::var_os(PRELOAD).unwrap_or_default();
         let others = others.to_string_lossy();
@@ -90,7 +90,7 @@ impl Preload {
     pub fn command(&self, library: &Path, variables: &[(&'static str, OsString)]) -> Command {
         let mut command = Command::new(&self.words[0]);
         let preload = self.variable(library);
-        let Merged { words, is_set_by_x } = merge(&self.words, &self.files(library));
+        let Merged { words, is_set_by_x } = merge(&self.words, &self.preload_value(library));
         // Open MPI's launcher passes only variables of `-x` to other hosts.
         let names = variables.iter().map(|(name, _)| *name).chain((!is_set_by_x).then_some(PRELOAD));
         let at = self.launcher.as_ref().map_or(0, |launcher| launcher.at);
@@ -110,7 +110,7 @@ impl Preload {
     }
 }
 
-fn mismatch(application: &Path, family: Family, library: &Compiled) -> RecordError {
+fn mismatch_error(application: &Path, family: Family, library: &Compiled) -> RecordError {
     RecordError(format!(
         "'{}' is linked with {}, but the launcher's MPI is {}\nhint: use the launcher of the application's MPI, or \
          name the compiler of that MPI with --mpicc",

@@ -62,7 +62,7 @@ impl Recording {
         let preload = Preload::prepare(&RECORDER, &settings.command, settings.mpicc.as_deref(), compiles)?;
         let is_new = folder::create(&settings.output, settings.replace)?;
         let output =
-            settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
+            settings.output.canonicalize().map_err(|error| RecordError::of_file(&settings.output, &error))?;
         let manifest = Manifest {
             format: manifest::FORMAT.to_owned(),
             version: matchpoint_trace::native::VERSION,
@@ -149,7 +149,7 @@ impl Recording {
         let ends = || files.iter().filter_map(|file| file.end.as_ref());
         Ok(Recorded {
             ranks: self.manifest.ranks.unwrap_or(0),
-            missing: missing(&self.manifest),
+            missing: missing_ranks(&self.manifest),
             incomplete: self.manifest.files.iter().filter(is_incomplete).map(|file| file.rank).collect(),
             silent: without_calls(&files, |end| end.is_none()),
             all_left_out: without_calls(&files, |end| end.is_some_and(|end| end.left_out > 0)),
@@ -211,7 +211,7 @@ pub struct Recorded {
     pub unwritten: Vec<RecordError>,
 }
 
-fn missing(manifest: &Manifest) -> Vec<u32> {
+fn missing_ranks(manifest: &Manifest) -> Vec<u32> {
     let mut present: Vec<u32> = manifest.files.iter().map(|file| file.rank).collect();
     present.sort_unstable();
     (0..manifest.ranks.unwrap_or(0)).filter(|rank| present.binary_search(rank).is_err()).collect()

@@ -40,7 +40,7 @@ pub(crate) fn write(folder: &Path, files: &[Summary]) -> Result<(), RecordError>
     let path = folder.join(FILE);
     let written =
         fs::File::create(&path).and_then(|mut file| Ok(serde_json::to_writer_pretty(&mut file, &sites)?));
-    written.map_err(|error| RecordError::file(&path, &error))
+    written.map_err(|error| RecordError::of_file(&path, &error))
 }
 
 /// Resolves all call sites of a trace, most frequent first. Code that is missing on this host keeps its
@@ -51,7 +51,7 @@ pub(crate) fn write(folder: &Path, files: &[Summary]) -> Result<(), RecordError>
 pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceError> {
     let mut found: BTreeMap<(&str, u64), BTreeMap<&'static str, u64>> = BTreeMap::new();
     for file in files.iter().filter(|file| trace.present().contains(&file.head.rank)) {
-        for ((address, function), count) in addresses(trace, file.head.rank)? {
+        for ((address, function), count) in count_addresses(trace, file.head.rank)? {
             let module = file.modules.iter().find(|module| (module.from..module.to).contains(&address));
             let place = module.map_or(("", address), |module| (module.path.as_str(), address - module.base));
             *found.entry(place).or_default().entry(function).or_default() += count;
@@ -68,7 +68,7 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
             // The call instruction precedes its return address.
             let at = address.saturating_sub(1);
             let loader = loaders.get(module);
-            let function = loader.and_then(|loader| function(loader, at));
+            let function = loader.and_then(|loader| find_function_name(loader, at));
             let source = loader.and_then(|loader| source(loader, at));
             Site { module: module.to_owned(), address, function, source, calls }
         })
@@ -112,7 +112,7 @@ pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceE
         } else if let Some(loader) =
             loaders.entry(module.path.clone()).or_insert_with(|| Loader::new(Path::new(&module.path)).ok())
         {
-            place.function = function(loader, at.saturating_sub(1));
+            place.function = find_function_name(loader, at.saturating_sub(1));
             place.source = source(loader, at.saturating_sub(1));
         }
         place
@@ -137,7 +137,7 @@ fn stored_places(folder: &Path) -> BTreeMap<(String, u64), Place> {
     stored.into_iter().map(place).collect()
 }
 
-fn addresses(trace: &dyn Trace, rank: u32) -> Result<BTreeMap<(u64, &'static str), u64>, TraceError> {
+fn count_addresses(trace: &dyn Trace, rank: u32) -> Result<BTreeMap<(u64, &'static str), u64>, TraceError> {
     let mut counts = BTreeMap::new();
     let mut call = Call::default();
     let mut reader = trace.rank(rank)?;
@@ -149,7 +149,7 @@ fn addresses(trace: &dyn Trace, rank: u32) -> Result<BTreeMap<(u64, &'static str
     Ok(counts)
 }
 
-fn function(loader: &Loader, address: u64) -> Option<String> {
+fn find_function_name(loader: &Loader, address: u64) -> Option<String> {
     let mut frames = loader.find_frames(address).ok()?;
     let debugged = frames.next().ok().flatten().and_then(|frame| frame.function);
     let named = debugged.and_then(|function| Some(function.demangle().ok()?.into_owned()));

@@ -15,7 +15,7 @@ use matchpoint_trace::{Call, Function};
 /// Bytes of the first send of each thread of `program.c`.
 const FIRST_BYTES: u64 = 777_777_777;
 
-fn here() -> PathBuf {
+fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/random")
 }
 
@@ -27,8 +27,8 @@ fn run(command: &mut Command) {
 fn build(folder: &Path) -> PathBuf {
     let cc = || {
         let mut cc = Command::new("cc");
-        cc.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-I"]).arg(here().join("../../shim/abi"));
-        cc.current_dir(here());
+        cc.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-I"]).arg(source_folder().join("../../shim/abi"));
+        cc.current_dir(source_folder());
         cc
     };
     let (library, program) = (folder.join("libmpi_abi.so.0"), folder.join("program"));
@@ -51,7 +51,7 @@ struct Lines {
     text: String,
 }
 
-fn peer(peer: Peer) -> String {
+fn format_peer(peer: Peer) -> String {
     match peer {
         Peer::Rank(rank) => rank.to_string(),
         Peer::Any => "any".to_owned(),
@@ -70,7 +70,7 @@ fn status(status: Option<Status>) -> String {
     match status {
         None => "none".to_owned(),
         Some(status) if status.cancelled => "cancelled".to_owned(),
-        Some(status) => format!("{},{},{}", peer(status.source), tag(status.tag), bytes(status.bytes)),
+        Some(status) => format!("{},{},{}", format_peer(status.source), tag(status.tag), bytes(status.bytes)),
     }
 }
 
@@ -97,16 +97,16 @@ impl Lines {
         match call.action {
             Action::Send { args, request } => {
                 let request = self.begin(request);
-                format!("{name} {} {} {}{request}", peer(args.dest), args.tag, bytes(args.bytes))
+                format!("{name} {} {} {}{request}", format_peer(args.dest), args.tag, bytes(args.bytes))
             }
             Action::Receive { args, request, status: received } => {
                 let end =
                     if request.is_some() { self.begin(request) } else { format!(" {}", status(received)) };
-                format!("{name} {} {} {}{end}", peer(args.source), tag(args.tag), bytes(args.bytes))
+                format!("{name} {} {} {}{end}", format_peer(args.source), tag(args.tag), bytes(args.bytes))
             }
             Action::Probe { args, found, status: reported, .. } => {
                 let found = u8::from(found);
-                format!("{name} {} {} {found} {}", peer(args.source), tag(args.tag), status(reported))
+                format!("{name} {} {} {found} {}", format_peer(args.source), tag(args.tag), status(reported))
             }
             Action::Complete { .. } => {
                 let mut line = name.to_owned();
