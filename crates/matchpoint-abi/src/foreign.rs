@@ -87,7 +87,7 @@ impl Function {
     }
 }
 
-/// An engine of another library. A result that `matchpoint.h` does not define causes a panic.
+/// An engine of another library: see the [module](self).
 pub struct ForeignEngine {
     engine: NonNull<types::Engine>,
     /// Declared after `engine`, because [`Drop`] destroys the engine before the library is unloaded.

@@ -14,7 +14,7 @@ const DEFAULT: &str = "hybrid";
 /// Default engine for any thread.
 const SHARED_DEFAULT: &str = "locked:engine=hybrid";
 
-/// `matchpoint.h` describes this function.
+/// See `matchpoint.h`.
 ///
 /// # Safety
 /// The arguments are as `matchpoint.h` requires.

@@ -197,7 +197,7 @@ impl<O: CountedEngine> Handle<Exclusive<O>> {
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     unsafe fn counted(&self) -> &mut O {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees exclusive access.
         &mut unsafe { self.exclusive() }.counted
     }
 
@@ -210,14 +210,14 @@ impl<O: CountedEngine> Handle<Exclusive<O>> {
         kind: DrainKind,
         call: impl FnOnce(&mut O::Inner, &mut Drained),
     ) -> i32 {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees exclusive access.
         let Exclusive { counted, drained, .. } = unsafe { self.exclusive() };
         if !reserve_drained(counted.engine(), drained, kind) {
             return MP_REFUSED_MEMORY;
         }
         call(counted.engine(), drained);
         counted.update_lengths();
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees a valid callback.
         self.run_callbacks(|| unsafe { answers::drained(drained, each, user) });
         clear_drained(drained);
         MP_OK

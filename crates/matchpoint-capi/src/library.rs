@@ -12,19 +12,19 @@ use matchpoint_abi::types::{
 
 use crate::answers::write_struct;
 
-/// `matchpoint.h` describes this function.
+/// See `matchpoint.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_abi_version() -> u32 {
     MP_ABI_VERSION
 }
 
-/// `matchpoint.h` describes this function.
+/// See `matchpoint.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// `matchpoint.h` describes this function.
+/// See `matchpoint.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_status_text(status: i64) -> *const c_char {
     let text = match i32::try_from(status).unwrap_or(i32::MIN) {
@@ -43,7 +43,7 @@ pub extern "C" fn mp_status_text(status: i64) -> *const c_char {
     text.as_ptr()
 }
 
-/// `matchpoint.h` describes this function.
+/// See `matchpoint.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_engine_count() -> usize {
     REGISTRY.len()
@@ -62,7 +62,7 @@ static TEXTS: LazyLock<Vec<Vec<CString>>> = LazyLock::new(|| {
     texts_of_engines.collect()
 });
 
-/// `matchpoint.h` describes this function.
+/// See `matchpoint.h`.
 ///
 /// # Safety
 /// The arguments are as `matchpoint.h` requires.
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn mp_engine_describe(index: usize, info: *mut EngineInfo,
     unsafe { write_struct(description, info, size) }
 }
 
-/// `matchpoint.h` describes this function.
+/// See `matchpoint.h`.
 ///
 /// # Safety
 /// The arguments are as `matchpoint.h` requires.

@@ -19,7 +19,7 @@ use crate::create;
 /// The engine for a name that is NULL or empty.
 const DEFAULT: &str = "offload:engine=hybrid";
 
-/// `matchpoint.h` describes this function.
+/// See `matchpoint.h`.
 ///
 /// # Safety
 /// The arguments are as `matchpoint.h` requires.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn mp_create_offload(
     error_size: usize,
 ) -> i32 {
     if wire.is_null() {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees valid pointers.
         return unsafe { create::reject_arguments("wire is NULL", engine, error, error_size) };
     }
     let mut network = None;
@@ -49,17 +49,17 @@ pub unsafe extern "C" fn mp_create_offload(
     }
 }
 
-/// `matchpoint.h` describes this function.
+/// See `matchpoint.h`.
 ///
 /// # Safety
 /// The arguments are as `matchpoint.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_wire_arrive(wire: *mut Wire, message: u64, pair: u64, tag: u64) -> i32 {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees a valid `wire`, in one thread at a time.
     submit_status(unsafe { &mut *wire.cast::<offload::Wire>() }.arrive(answers::message(message, pair, tag)))
 }
 
-/// `matchpoint.h` describes this function.
+/// See `matchpoint.h`.
 ///
 /// # Safety
 /// The arguments are as `matchpoint.h` requires.
@@ -95,7 +95,7 @@ fn completion(completion: offload::Completion) -> Completion {
 /// # Safety
 /// The requirements of [`exclusive`](Handle::exclusive) hold.
 unsafe fn call_engine<A>(handle: &Handle<Offload>, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees exclusive access.
     unsafe { handle.exclusive() }.with_engine(call)
 }
 
@@ -108,7 +108,7 @@ unsafe fn drain(
     call: impl FnOnce(&mut dyn Engine, &mut Drained),
 ) -> i32 {
     let mut drained = Drained::default();
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees exclusive access and a valid callback.
     unsafe {
         call_engine(handle, |engine| call(engine, &mut drained));
         handle.run_callbacks(|| answers::drained(&drained, each, user));

@@ -1,4 +1,4 @@
-//! Measurements of one endpoint: counts, times of some operations and, on request, arrival times.
+//! [`Observer`]: the measurements of one endpoint.
 
 use crate::arrivals::Arrivals;
 use crate::tally::Tally;

@@ -101,7 +101,8 @@ fn row(event: &Event) -> Option<EventRow> {
 /// Result of `replay`.
 #[pyclass(module = "matchpoint_mpi", frozen, get_all)]
 pub struct Replay {
-    /// One row per event: `matched`, the id of the entry taken or found, and `done` of a cancel or retract.
+    /// One row per event: `matched` is the id of the entry that matched or was found, `done` the result of a
+    /// cancel or retract.
     outcomes: Py<Table>,
     /// Time of all calls of the engine, in seconds.
     seconds: f64,
