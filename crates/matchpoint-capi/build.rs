@@ -1,8 +1,9 @@
-//! Sets the SONAME of the shared library, which has the version of the interface, not of a release.
+//! Sets the SONAME of the shared library. The SONAME contains the version of the C interface, not of the
+//! release.
 
 use std::env::var;
 
-/// `MP_ABI_VERSION`; a test of this crate compares them.
+/// A test compares this number with `MP_ABI_VERSION`.
 const ABI_VERSION: u32 = 0;
 
 fn main() {

@@ -1,5 +1,6 @@
-//! The cost of the C interface: a post and its matching arrival, by trait call and by call of
-//! `libmatchpoint`, interleaved. Prints minimum and median of 101 runs per engine.
+//! Measures the cost of the C interface: the time of a post and its matching arrival, called in Rust and
+//! through `libmatchpoint`. Prints the minimum and the median (in parentheses) of 101 interleaved runs per
+//! engine.
 //!
 //! `cargo build --release -p matchpoint-capi && cargo run --release -p matchpoint-abi --example cost_of_c
 //! target/release/libmatchpoint.so`
@@ -26,7 +27,9 @@ fn ns_per_pair(engine: &mut dyn Engine) -> f64 {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args().nth(1).ok_or("which libmatchpoint.so?")?;
+    let path = std::env::args()
+        .nth(1)
+        .ok_or("the path of libmatchpoint.so is missing\nhint: cost_of_c target/release/libmatchpoint.so")?;
     let library = Library::load(Path::new(&path))?;
     for spec in engines::REGISTRY {
         let (mut rust_engine, mut c_engine) = (engines::create(spec.name)?, library.create(spec.name)?);
@@ -34,9 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             .map(|_| [ns_per_pair(black_box(&mut *rust_engine)), ns_per_pair(black_box(&mut c_engine))])
             .collect();
         let [rust, c] = [0, 1].map(|which| {
-            let mut of: Vec<f64> = runs.iter().map(|run| run[which]).collect();
-            of.sort_by(f64::total_cmp);
-            (of[0], of[RUNS / 2])
+            let mut times: Vec<f64> = runs.iter().map(|run| run[which]).collect();
+            times.sort_by(f64::total_cmp);
+            (times[0], times[RUNS / 2])
         });
         println!(
             "{:<20} Rust {:5.1} ns ({:.1}), C {:5.1} ns ({:.1}): {:+.1} ns",

@@ -1,4 +1,4 @@
-//! Conversions between the structs of the C interface and the contract's types.
+//! Conversions between the types of `matchpoint.h` and the types of the crate `matchpoint`.
 
 use matchpoint::{Envelope, Hints, MsgId, Order, Pair, Rank, Receive, RecvId, Refused, Selector, Tag};
 
@@ -9,7 +9,7 @@ use crate::types::{
     MP_UNKNOWN_SOURCE, Message,
 };
 
-/// Bit and field.
+/// The bit of a hint in C, and the field of the hint.
 type Hint = (u32, fn(&mut Hints) -> &mut bool);
 
 const HINTS: [Hint; 5] = [
@@ -20,7 +20,7 @@ const HINTS: [Hint; 5] = [
     (MP_HINT_NO_UNEXPECTED, |hints| &mut hints.no_unexpected),
 ];
 
-// "Any source" and "unknown source" are one value, as in the contract.
+// "Any source" and "unknown source" are the same value in C and in Rust.
 const _: () = assert!(MP_UNKNOWN_SOURCE == Rank::UNKNOWN.0);
 
 impl From<&matchpoint::Message> for Message {
@@ -46,7 +46,7 @@ impl From<matchpoint::Entry> for Entry {
 }
 
 impl Entry {
-    /// `None`: its queue is unknown.
+    /// Returns `None` if the queue's number is unknown.
     pub fn read(&self) -> Option<matchpoint::Entry> {
         let Entry { id, pair, tag, ignore, queue, .. } = *self;
         match queue {
@@ -83,12 +83,12 @@ impl From<matchpoint::Attempts> for Attempts {
     }
 }
 
-/// As bits.
+/// Returns the hints as bits of C.
 pub fn hint_bits(mut hints: Hints) -> u32 {
     HINTS.iter().filter(|(_, field)| *field(&mut hints)).map(|(bit, _)| bit).sum()
 }
 
-/// Returns the hints of bits. `None`: a bit is unknown.
+/// Returns `None` if a bit is unknown.
 pub fn hints(bits: u32) -> Option<Hints> {
     let mut hints = Hints::default();
     for (bit, field) in HINTS {
@@ -97,7 +97,7 @@ pub fn hints(bits: u32) -> Option<Hints> {
     (hint_bits(hints) == bits).then_some(hints)
 }
 
-/// As a status.
+/// Returns the status of a refusal.
 #[inline]
 pub fn refusal_status(refused: Refused) -> i32 {
     match refused {
@@ -107,14 +107,14 @@ pub fn refusal_status(refused: Refused) -> i32 {
     }
 }
 
-/// Returns the refusal of a status, if it is one.
+/// Returns `None` if the status is no refusal.
 pub fn refusal(status: i32) -> Option<Refused> {
     [Refused::Hint, Refused::Full, Refused::Memory]
         .into_iter()
         .find(|&refused| refusal_status(refused) == status)
 }
 
-/// As a number.
+/// Returns the order as a number of C.
 pub fn order_number(order: Order) -> i32 {
     match order {
         Order::Total => MP_ORDER_TOTAL,
@@ -123,7 +123,7 @@ pub fn order_number(order: Order) -> i32 {
     }
 }
 
-/// Returns the order of a number, if it is one.
+/// Returns `None` if the number is no order.
 pub fn order(number: i32) -> Option<Order> {
     [Order::Total, Order::PerSource, Order::None].into_iter().find(|&order| order_number(order) == number)
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entry_conversion_round_trips() {
+    fn converted_entry_converts_back() {
         for source in [Wild::Any, Wild::Is(Rank(7))] {
             for tag in
                 [Wild::Any, Wild::Is(Tag(u64::MAX)), Wild::Masked(TagMask { value: Tag(0xA0), ignore: 0xF })]
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn hint_bits_round_trip() {
+    fn converted_hints_convert_back() {
         for bits in 0..32 {
             assert_eq!(hints(bits).map(hint_bits), Some(bits));
         }

@@ -1,7 +1,7 @@
-//! An engine of a foreign library, as an [`Engine`].
+//! [`ForeignEngine`]: an engine of another library with the C interface, used as an [`Engine`].
 //!
-//! A result that the interface does not define is a panic, because the contract has no error for it. Callers
-//! of untested libraries catch the panic, as the laws do.
+//! A result that `matchpoint.h` does not define causes a panic, because [`Engine`] has no such error.
+//! `matchpoint check` catches the panic and reports a violation.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -21,7 +21,7 @@ use crate::types::{
     MP_MATCHED, MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Outcome,
 };
 
-/// An optional function of an engine. Its pointer in [`Calls`] may be NULL.
+/// A function that an engine may lack: its pointer in [`Calls`] may be NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
     /// `retract`.
@@ -40,7 +40,7 @@ pub enum Function {
     Visit,
     /// `footprint`.
     Footprint,
-    /// `order`. Without it, the order is total.
+    /// `order`. Without this function, the order is total.
     Order,
 }
 
@@ -57,7 +57,7 @@ impl Function {
         Function::Order,
     ];
 
-    /// The name in the header.
+    /// The name of the function in `matchpoint.h`.
     pub fn name(self) -> &'static str {
         match self {
             Function::Retract => "mp_retract",
@@ -87,23 +87,25 @@ impl Function {
     }
 }
 
-/// An engine of a foreign library: see the [module](self).
+/// An engine of another library: see the [module](self).
 pub struct ForeignEngine {
     engine: NonNull<types::Engine>,
     /// Declared after `engine`, because [`Drop`] destroys the engine before the library is unloaded.
     _library: Library,
 }
 
-// SAFETY: any thread may call an engine, one at a time; `ForeignEngine` is not `Sync`.
+// SAFETY: any thread may call an engine, but one at a time; `ForeignEngine` is not `Sync`.
 unsafe impl Send for ForeignEngine {}
 
 impl Library {
-    /// The library defines the names.
+    /// Creates an engine. The library defines the names of its engines.
     ///
     /// # Errors
-    /// The library's error text, or a missing function.
+    /// The library's error text, or the first missing function.
     pub fn create(&self, name: &str) -> Result<ForeignEngine, String> {
-        let text = CString::new(name).map_err(|_| format!("`{name}` has a zero byte in it"))?;
+        let text = CString::new(name).map_err(|_| {
+            format!("the engine name `{name}` contains a zero byte\nhint: remove the zero byte")
+        })?;
         let mut engine: *mut types::Engine = ptr::null_mut();
         let mut error = [0u8; 512];
         // SAFETY: a C string, an output pointer, and a text buffer with its size.
@@ -116,17 +118,22 @@ impl Library {
                 error.len(),
             )
         };
-        let refused = |why: &str| format!("{} makes no engine `{name}`: {why}", self.path().display());
+        let error_of =
+            |reason: &str| format!("{} cannot create the engine `{name}`: {reason}", self.path().display());
         match NonNull::new(engine) {
             Some(engine) if status == MP_OK => {
                 let foreign = ForeignEngine { engine, _library: self.clone() };
-                foreign.check_functions().map_err(|why| refused(&why))?;
+                foreign.check_functions().map_err(|reason| error_of(&reason))?;
                 Ok(foreign)
             }
             _ => {
                 let end = error.iter().position(|&byte| byte == 0).unwrap_or(error.len());
-                let why = String::from_utf8_lossy(&error[..end]).into_owned();
-                Err(refused(&if why.is_empty() { format!("status {status}, without a text") } else { why }))
+                let reason = String::from_utf8_lossy(&error[..end]).into_owned();
+                Err(error_of(&if reason.is_empty() {
+                    format!("status {status}, no error text")
+                } else {
+                    reason
+                }))
             }
         }
     }
@@ -134,47 +141,50 @@ impl Library {
 
 impl Drop for ForeignEngine {
     fn drop(&mut self) {
-        if let Some(destroy) = self.table().destroy {
+        if let Some(destroy) = self.calls().destroy {
             // SAFETY: an engine of this library, not used afterwards.
             unsafe { destroy(self.engine.as_ptr()) };
         }
     }
 }
 
-/// Converts a status of a call with a yes-or-no result.
+/// Converts `MP_FOUND` to true and `MP_NONE` to false.
 fn is_found(function: &str, status: i32) -> bool {
     match status {
         MP_NONE => false,
         MP_FOUND => true,
-        _ => undefined(function, status),
+        _ => panic_undefined_status(function, status),
     }
 }
 
 fn refused(function: &str, status: i32) -> Refused {
-    convert::refusal(status).unwrap_or_else(|| undefined(function, status))
+    convert::refusal(status).unwrap_or_else(|| panic_undefined_status(function, status))
 }
 
 fn check_ok(function: &str, status: i32) {
     if status != MP_OK {
-        undefined(function, status)
+        panic_undefined_status(function, status)
     }
 }
 
-/// The payload distinguishes an undefined result from a panic of the library.
-fn panic_undefined_result(what: String) -> ! {
-    panic_any(Box::<dyn Error + Send + Sync>::from(what))
+/// Panics with an error as payload, because the payload of other panics is a text.
+fn panic_undefined_result(problem: String) -> ! {
+    panic_any(Box::<dyn Error + Send + Sync>::from(problem))
 }
 
-fn undefined(function: &str, status: i32) -> ! {
-    panic_undefined_result(format!("{function} answered {status}, which is not for it to answer"))
+fn panic_undefined_status(function: &str, status: i32) -> ! {
+    panic_undefined_result(format!(
+        "{function} returned {status}, which matchpoint.h does not define for this function"
+    ))
 }
 
-/// [`Library::create`] or the caller has checked the function.
+/// Returns a function that [`Library::create`] or the caller has checked.
 fn required<F>(function: Option<F>, name: &str) -> F {
-    function.unwrap_or_else(|| panic!("the engine has no {name}"))
+    function.unwrap_or_else(|| panic!("the engine has no {name}: its pointer in mp_calls is NULL"))
 }
 
-/// Entries collected by a callback. A callback must not panic, so an undefined entry is reported later.
+/// Entries that a callback collected. A callback must not panic, so an undefined kind is reported after the
+/// call.
 struct Collected<T> {
     entries: T,
     undefined_kind: Option<i32>,
@@ -206,31 +216,33 @@ fn drained(function: &str, drained: &mut Drained, call: impl FnOnce(*mut c_void)
     let mut collected = Collected { entries: drained, undefined_kind: None };
     check_ok(function, call((&raw mut collected).cast()));
     if let Some(kind) = collected.undefined_kind {
-        panic_undefined_result(format!("{function} drained something of kind {kind}, which there is not"));
+        panic_undefined_result(format!(
+            "{function} removed an entry of kind {kind}, which matchpoint.h does not define"
+        ));
     }
 }
 
 impl ForeignEngine {
-    fn head(&self) -> &types::Engine {
-        // SAFETY: the library allocated it, and writes to it only during calls.
+    fn engine_fields(&self) -> &types::Engine {
+        // SAFETY: the library allocated the struct, and writes to it only during calls.
         unsafe { self.engine.as_ref() }
     }
 
-    fn table(&self) -> &Calls {
-        // SAFETY: an engine points to its table as long as it lives.
-        unsafe { &*self.head().calls }
+    fn calls(&self) -> &Calls {
+        // SAFETY: the table of functions is valid until the engine is destroyed.
+        unsafe { &*self.engine_fields().calls }
     }
 
-    /// Returns the functions that the engine lacks.
-    pub fn lacks(&self) -> Vec<Function> {
-        Function::ALL.into_iter().filter(|function| !function.is_in(self.table())).collect()
+    /// Returns the functions that the engine missing_functions.
+    pub fn missing_functions(&self) -> Vec<Function> {
+        Function::ALL.into_iter().filter(|function| !function.is_in(self.calls())).collect()
     }
 
     fn check_functions(&self) -> Result<(), String> {
-        if self.head().calls.is_null() {
+        if self.engine_fields().calls.is_null() {
             return Err("its table of functions is NULL".to_owned());
         }
-        let (head, calls) = (self.head(), self.table());
+        let (fields, calls) = (self.engine_fields(), self.calls());
         let needs = [
             ("post", calls.post.is_some()),
             ("arrive", calls.arrive.is_some()),
@@ -238,17 +250,17 @@ impl ForeignEngine {
             ("matched_probe", calls.matched_probe.is_some()),
             ("cancel", calls.cancel.is_some()),
             ("destroy", calls.destroy.is_some()),
-            ("length", calls.length.is_some() || !head.posted.is_null() && !head.unexpected.is_null()),
+            ("length", calls.length.is_some() || !fields.posted.is_null() && !fields.unexpected.is_null()),
         ];
-        match needs.iter().find(|(_, is_there)| !is_there) {
+        match needs.iter().find(|(_, is_present)| !is_present) {
             _ if calls.size < size_of::<Calls>() => Err(format!(
-                "its table of functions has {} bytes instead of {}; build it with the matchpoint.h that comes with \
-                 this program",
+                "its table of functions has {} bytes instead of {}\nhint: build the library with the matchpoint.h of this \
+                 program",
                 calls.size,
                 size_of::<Calls>()
             )),
             Some((name, _)) => Err(format!(
-                "its table of functions has no {name}; an engine needs {}",
+                "its table of functions has no {name}\nhint: an engine needs {}",
                 needs.map(|(name, _)| name).join(", ")
             )),
             None => Ok(()),
@@ -257,32 +269,33 @@ impl ForeignEngine {
 
     fn length(&self, length: *const u64, queue: i32) -> usize {
         let answer = match NonNull::new(length.cast_mut()) {
-            // SAFETY: the engine keeps its length there. No call is active.
+            // SAFETY: the engine stores the length at this address, and no call is active.
             Some(length) => i64::try_from(unsafe { length.read() }).unwrap_or(-1),
             None => {
-                let call = required(self.table().length, "length");
+                let call = required(self.calls().length, "length");
                 // SAFETY: an engine of this library.
                 unsafe { call(self.engine.as_ptr(), queue) }
             }
         };
-        usize::try_from(answer)
-            .unwrap_or_else(|_| panic_undefined_result(format!("the length of a queue is {answer}")))
+        usize::try_from(answer).unwrap_or_else(|_| {
+            panic_undefined_result(format!("the engine returned {answer} as the length of a queue"))
+        })
     }
 }
 
-/// `i32::MIN`: a status that the interface does not define.
+/// A status that does not fit becomes `i32::MIN`, which `matchpoint.h` does not define.
 fn id_and_status(outcome: Outcome) -> (u64, i32) {
     (outcome.id, i32::try_from(outcome.status).unwrap_or(i32::MIN))
 }
 
-fn words(selector: &Selector) -> (u64, u64, u64) {
+fn selector_words(selector: &Selector) -> (u64, u64, u64) {
     let (tag, ignore) = selector.tag_and_ignored();
     (selector.pair().0, tag, ignore)
 }
 
 impl Engine for ForeignEngine {
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        let (call, (pair, tag, ignore)) = (required(self.table().post, "mp_post"), words(selector));
+        let (call, (pair, tag, ignore)) = (required(self.calls().post, "mp_post"), selector_words(selector));
         // SAFETY: an engine of this library.
         let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), id.0, pair, tag, ignore) });
         match status {
@@ -293,10 +306,10 @@ impl Engine for ForeignEngine {
     }
 
     fn post_exact(&mut self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
-        let Some(call) = self.table().post_exact else {
+        let Some(call) = self.calls().post_exact else {
             return self.post_selector(id, &Selector::of(pair, tag.0, 0));
         };
-        // SAFETY: as above.
+        // SAFETY: an engine of this library.
         let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), id.0, pair.0, tag.0) });
         match status {
             MP_QUEUED => Ok(None),
@@ -306,8 +319,8 @@ impl Engine for ForeignEngine {
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let call = required(self.table().arrive, "mp_arrive");
-        // SAFETY: as above.
+        let call = required(self.calls().arrive, "mp_arrive");
+        // SAFETY: an engine of this library.
         let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), id.0, pair.0, tag.0) });
         match status {
             MP_QUEUED => Ok(None),
@@ -317,38 +330,39 @@ impl Engine for ForeignEngine {
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        let (call, (pair, tag, ignore)) = (required(self.table().probe, "mp_probe"), words(selector));
-        // SAFETY: as above.
+        let (call, (pair, tag, ignore)) =
+            (required(self.calls().probe, "mp_probe"), selector_words(selector));
+        // SAFETY: an engine of this library.
         let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), pair, tag, ignore) });
         is_found("mp_probe", status).then_some(MsgId(id))
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        let call = required(self.table().matched_probe, "mp_matched_probe");
-        let (pair, tag, ignore) = words(selector);
-        // SAFETY: as above.
+        let call = required(self.calls().matched_probe, "mp_matched_probe");
+        let (pair, tag, ignore) = selector_words(selector);
+        // SAFETY: an engine of this library.
         let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), pair, tag, ignore) });
         is_found("mp_matched_probe", status).then_some(MsgId(id))
     }
 
     fn cancel(&mut self, receive: &Receive) -> bool {
-        let call = required(self.table().cancel, "mp_cancel");
-        let (pair, tag, ignore) = words(&receive.selector);
-        // SAFETY: as above.
+        let call = required(self.calls().cancel, "mp_cancel");
+        let (pair, tag, ignore) = selector_words(&receive.selector);
+        // SAFETY: an engine of this library.
         is_found("mp_cancel", unsafe { call(self.engine.as_ptr(), receive.id.0, pair, tag, ignore) })
     }
 
     fn retract(&mut self, message: &matchpoint::Message) -> bool {
-        let call = required(self.table().retract, "mp_retract");
+        let call = required(self.calls().retract, "mp_retract");
         let Message { id, pair, tag } = Message::from(message);
-        // SAFETY: as above.
+        // SAFETY: an engine of this library.
         is_found("mp_retract", unsafe { call(self.engine.as_ptr(), id, pair, tag) })
     }
 
     fn readdress(&mut self, message: &matchpoint::Message, source: Rank) -> Result<Readdressed, Refused> {
-        let call = required(self.table().readdress, "mp_readdress");
+        let call = required(self.calls().readdress, "mp_readdress");
         let Message { id, pair, tag } = Message::from(message);
-        // SAFETY: as above.
+        // SAFETY: an engine of this library.
         let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), id, pair, tag, source.0) });
         match status {
             MP_NAMED => Ok(Readdressed::SourceSet),
@@ -359,8 +373,8 @@ impl Engine for ForeignEngine {
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        let call = required(self.table().set_hints, "mp_set_hints");
-        // SAFETY: as above.
+        let call = required(self.calls().set_hints, "mp_set_hints");
+        // SAFETY: an engine of this library.
         match unsafe { call(self.engine.as_ptr(), context.0, convert::hint_bits(hints)) } {
             MP_OK => Ok(()),
             status => Err(refused("mp_set_hints", status)),
@@ -368,13 +382,13 @@ impl Engine for ForeignEngine {
     }
 
     fn close(&mut self, context: ContextId, out: &mut Drained) {
-        let call = required(self.table().close, "mp_close");
-        // SAFETY: as above. `drain` gets the type of `user` that it expects.
+        let call = required(self.calls().close, "mp_close");
+        // SAFETY: an engine of this library. `drain` gets the type of `user` that it expects.
         drained("mp_close", out, |user| unsafe { call(self.engine.as_ptr(), context.0, Some(drain), user) });
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, out: &mut Drained) {
-        let call = required(self.table().fail_source, "mp_fail_source");
+        let call = required(self.calls().fail_source, "mp_fail_source");
         // SAFETY: as in `close`.
         drained("mp_fail_source", out, |user| unsafe {
             call(self.engine.as_ptr(), context.0, source.0, Some(drain), user)
@@ -382,28 +396,31 @@ impl Engine for ForeignEngine {
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(matchpoint::Entry)) {
-        let call = required(self.table().visit, "mp_visit");
+        let call = required(self.calls().visit, "mp_visit");
         let number = match queue {
             Queue::Posted => MP_QUEUE_POSTED,
             Queue::Unexpected => MP_QUEUE_UNEXPECTED,
         };
-        // Entries are collected first: `each` may panic, and no panic may cross the library's frames.
+        // Entries are collected first: `each` may panic, and no panic may unwind through the library's
+        // functions.
         let mut collected = Collected { entries: Vec::new(), undefined_kind: None };
-        // SAFETY: as above. `visit` gets the type of `user` that it expects.
+        // SAFETY: an engine of this library. `visit` gets the type of `user` that it expects.
         let status = unsafe { call(self.engine.as_ptr(), number, Some(visit), (&raw mut collected).cast()) };
         check_ok("mp_visit", status);
         if let Some(queue) = collected.undefined_kind {
-            panic_undefined_result(format!("mp_visit showed an entry of queue {queue}, which there is not"));
+            panic_undefined_result(format!(
+                "mp_visit listed an entry of queue {queue}, which matchpoint.h does not define"
+            ));
         }
         collected.entries.into_iter().for_each(each);
     }
 
     fn posted_len(&self) -> usize {
-        self.length(self.head().posted, MP_QUEUE_POSTED)
+        self.length(self.engine_fields().posted, MP_QUEUE_POSTED)
     }
 
     fn unexpected_len(&self) -> usize {
-        self.length(self.head().unexpected, MP_QUEUE_UNEXPECTED)
+        self.length(self.engine_fields().unexpected, MP_QUEUE_UNEXPECTED)
     }
 
     fn arrive_batch(
@@ -411,34 +428,34 @@ impl Engine for ForeignEngine {
         messages: &[matchpoint::Message],
         out: &mut Vec<Option<RecvId>>,
     ) -> Result<(), Refused> {
-        let call = required(self.table().arrive_batch, "mp_arrive_batch");
+        let call = required(self.calls().arrive_batch, "mp_arrive_batch");
         let given: Vec<Message> = messages.iter().map(Message::from).collect();
         let mut outcomes = vec![Outcome { id: u64::MAX, status: i64::MIN }; given.len()];
         let (mut count, room) = (usize::MAX, outcomes.as_mut_ptr());
-        // SAFETY: as above. The arrays have as many elements as the arguments declare.
+        // SAFETY: an engine of this library. The arrays have as many elements as the arguments declare.
         let status = unsafe {
             call(self.engine.as_ptr(), given.as_ptr(), given.len(), room, &mut count, None, ptr::null_mut())
         };
-        assert!(count <= given.len(), "mp_arrive_batch did {count} of {} messages", given.len());
+        assert!(count <= given.len(), "mp_arrive_batch reported {count} of {} messages", given.len());
         out.extend(outcomes[..count].iter().map(|&outcome| match id_and_status(outcome) {
             (_, MP_QUEUED) => None,
             (id, MP_MATCHED) => Some(RecvId(id)),
-            (_, status) => undefined("mp_arrive_batch", status),
+            (_, status) => panic_undefined_status("mp_arrive_batch", status),
         }));
         if status == MP_OK { Ok(()) } else { Err(refused("mp_arrive_batch", status)) }
     }
 
     fn order(&self) -> Order {
-        let Some(call) = self.table().order else { return Order::Total };
-        // SAFETY: as above.
+        let Some(call) = self.calls().order else { return Order::Total };
+        // SAFETY: an engine of this library.
         let number = unsafe { call(self.engine.as_ptr()) };
-        convert::order(number).unwrap_or_else(|| undefined("mp_order", number))
+        convert::order(number).unwrap_or_else(|| panic_undefined_status("mp_order", number))
     }
 
     fn footprint(&self) -> matchpoint::Footprint {
-        let call = required(self.table().footprint, "mp_footprint");
+        let call = required(self.calls().footprint, "mp_footprint");
         let mut footprint = Footprint::default();
-        // SAFETY: as above. The struct has the given size.
+        // SAFETY: an engine of this library. The struct has the given size.
         let status = unsafe { call(self.engine.as_ptr(), &mut footprint, size_of::<Footprint>()) };
         check_ok("mp_footprint_of", status);
         footprint.into()

@@ -1,7 +1,7 @@
-//! The C interface as data ([`types`]), its conversion ([`convert`]), and engines of foreign libraries.
+//! Rust types of the C interface in `matchpoint.h`, and engines from other libraries with this interface.
 //!
-//! `matchpoint-capi` implements the interface. [`Library`] loads another implementation and creates a
-//! [`matchpoint::Engine`] from it.
+//! `matchpoint-capi` implements the interface. [`Library`] loads another implementation, which creates a
+//! [`matchpoint::Engine`].
 
 pub mod convert;
 mod foreign;

@@ -1,4 +1,4 @@
-//! A loaded library with the C interface.
+//! Loads a shared library that has the C interface of `matchpoint.h`.
 #![allow(unsafe_code)]
 
 use std::ffi::c_char;
@@ -12,7 +12,8 @@ type AbiVersion = unsafe extern "C" fn() -> u32;
 pub(crate) type Create =
     unsafe extern "C" fn(*const c_char, u32, *mut *mut Engine, *mut c_char, usize) -> i32;
 
-/// Creates engines. Clones share the library, which is unloaded after the last clone and the last engine.
+/// A loaded library, which creates engines. Clones share the library. The last clone or engine unloads the
+/// library.
 #[derive(Clone)]
 pub struct Library {
     shared: Arc<Loaded>,
@@ -21,11 +22,11 @@ pub struct Library {
 struct Loaded {
     path: PathBuf,
     create: Create,
-    /// Dropped last, because it contains the functions.
+    /// Declared last and so dropped last, because `create` is a function of the library.
     _library: libloading::Library,
 }
 
-/// The reason, and a remedy.
+/// The reason why a library cannot be loaded, with a hint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoadError(String);
 
@@ -38,28 +39,28 @@ impl Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl Library {
-    /// Loads the library at `path`. A name without a folder that is not a file here is searched in the
+    /// Loads the library at `path`. If no such file exists, a name without a folder is searched in the
     /// system's library folders.
     ///
-    /// Loading runs the library's constructors. The types of its functions cannot be checked: load only
-    /// libraries that you would run.
+    /// The library's constructors run. The types of its functions cannot be checked: load only libraries that
+    /// you trust.
     ///
     /// # Errors
-    /// The library or a function is missing, or the interface has another version.
+    /// The library or a function is missing, or the library has another version of the interface.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        // The loader searches a bare name in the system's folders only.
+        // The loader searches a name without a folder in the system's folders only.
         let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         // SAFETY: the library's author is responsible for its constructors and destructors.
         let library = unsafe { libloading::Library::new(&whole) };
         let library = library
             .map_err(|error| LoadError(format!("cannot load {}: {}", path.display(), reason(&error))))?;
-        let found = Found { library: &library, path };
-        found.check_version()?;
-        let create = found.function("mp_create")?;
+        let symbols = Symbols { library: &library, path };
+        symbols.check_version()?;
+        let create = symbols.function("mp_create")?;
         Ok(Library { shared: Arc::new(Loaded { path: path.to_owned(), create, _library: library }) })
     }
 
-    /// As loaded.
+    /// The path that [`load`](Self::load) was called with.
     pub fn path(&self) -> &Path {
         &self.shared.path
     }
@@ -69,21 +70,21 @@ impl Library {
     }
 }
 
-/// `Display` omits the loader's message.
+/// Returns the loader's message, which `Display` of the error omits.
 fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-struct Found<'a> {
+struct Symbols<'a> {
     library: &'a libloading::Library,
     path: &'a Path,
 }
 
-impl Found<'_> {
-    /// `F` is the type in the header.
+impl Symbols<'_> {
+    /// Returns a function of the library. `F` is the function's type in `matchpoint.h`.
     fn function<F: Copy>(&self, name: &str) -> Result<F, LoadError> {
-        // SAFETY: each call below uses the function's type in `matchpoint.h`. Another function of that name
-        // is a fault of the library, which cannot be detected here.
+        // SAFETY: each caller uses the function's type in `matchpoint.h`. A library with another function of that
+        // name is faulty, which cannot be detected here.
         let found = unsafe { self.library.get::<F>(name.as_bytes()) };
         found.map(|symbol| *symbol).map_err(|_| {
             LoadError(format!(
@@ -102,8 +103,8 @@ impl Found<'_> {
             return Ok(());
         }
         Err(LoadError(format!(
-            "{} was built for version {version} of the C interface, this is version {MP_ABI_VERSION}; \
-             build it with the matchpoint.h that comes with this program",
+            "{} has version {version} of the C interface, this program has version {MP_ABI_VERSION}\nhint: \
+             build the library with the matchpoint.h of this program",
             self.path.display()
         )))
     }

@@ -1,7 +1,8 @@
-//! Structs, constants and callback types of `matchpoint.h`, which documents them. A test compares both.
+//! Structs, constants and callback types of `matchpoint.h`. That header has their documentation. A test
+//! compares both.
 //!
-//! Layouts never change within one [`MP_ABI_VERSION`]. [`Calls`] and structs with a `size` argument grow at
-//! their end.
+//! Layouts do not change within one [`MP_ABI_VERSION`], except that [`Calls`] and structs with a `size`
+//! argument grow at their end.
 #![allow(missing_docs)]
 
 use std::ffi::{c_char, c_void};
@@ -138,7 +139,7 @@ pub struct Wire {
     _private: [u8; 0],
 }
 
-/// The inline functions of `matchpoint.h` call these functions and document them.
+/// The functions of an engine. The inline functions of `matchpoint.h` call and document these functions.
 #[repr(C)]
 #[derive(Debug)]
 #[allow(missing_docs)]

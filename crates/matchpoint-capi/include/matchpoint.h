@@ -12,10 +12,10 @@
  *
  * Results. A negative status: the call had no effect, except mp_arrive_batch(). Every function may return MP_BUSY and MP_INVALID.
  *
- * Threads. One thread at a time calls an engine, unless mp_create() made it with MP_ANY_THREAD. Different engines are independent.
+ * Threads. One thread at a time calls an engine, unless mp_create() created it with MP_ANY_THREAD. Different engines are independent.
  *
- * Callbacks run in the calling thread before the call returns, unless a function says otherwise. A callback returns normally and
- * does not call its engine: such a call returns MP_BUSY. `user` is the pointer that the caller passed.
+ * Callbacks run in the calling thread before the call returns, unless the comment of a function differs. A callback returns
+ * normally and does not call its engine: such a call returns MP_BUSY. `user` is the pointer that the caller passed.
  *
  * Memory. Once queues have had their maximum length, mp_post(), mp_arrive() and probes do not allocate. The engine hybrid
  * may allocate when the use of wildcards changes, when a table grows, or after queues were short for a long time. Without memory,
@@ -201,7 +201,7 @@ extern "C" {
 
 /* --- The library. Any thread may call these functions. --- */
 
-/* The MP_ABI_VERSION of the library. A program that loads the library at run time compares it first. */
+/* The MP_ABI_VERSION of the library. A program that loads the library at run time compares this number first. */
 uint32_t mp_abi_version(void);
 
 /* The release of the library, such as "0.1.0". */
@@ -287,8 +287,8 @@ static inline mp_outcome mp_matched_probe(mp_engine *engine, uint64_t pair, uint
 /* --- Search first, queue later: for libraries that create a request or a descriptor only after a search miss. Engines with
  * MP_ANY_THREAD or from mp_create_offload return MP_INVALID.
  *
- * `place` is 0, or what the search for the same pair and tag returned. It saves a hash, and stays valid while other entries are queued
- * and taken. With the place of another pair or tag, the entry is lost. --- */
+ * `place` is 0, or what the search for the same pair and tag returned. A place saves a hash, and stays valid while other entries are
+ * queued and taken. With the place of another pair or tag, the entry is lost. --- */
 
 /* Takes the receive that a message with these arguments would take. Queues nothing.
  * Returns MP_FOUND (`id` is the receive), or MP_NONE (`id` is the place for mp_queue_message). */
@@ -321,8 +321,9 @@ static inline int32_t mp_reserve(mp_engine *engine, size_t entries) {
 
 /* Messages arrive in turn. `outcomes` has room for `count`. `*done` becomes the number of messages before the first refused one. These
  * have arrived, whatever the call returns. `*done` is not written with MP_INVALID and MP_BUSY.
- * `deliver` may be NULL. It is called once per matched message, with the number of the message in the batch and the receive. The
- * engine "optimistic_parallel" calls it concurrently in several threads, in any order. It must not fork or end its thread.
+ * `deliver` may be NULL. The engine calls `deliver` once per matched message, with the number of the message in the batch and the
+ * receive. The engine "optimistic_parallel" calls `deliver` concurrently in several threads, in any order. `deliver` must not fork or
+ * end its thread.
  * Returns MP_OK, or the refusal of message `*done` as mp_arrive. The messages match as by mp_arrive, one after the other. */
 static inline int32_t mp_arrive_batch(mp_engine *engine, const mp_message *messages, size_t count, mp_outcome *outcomes,
                                       size_t *done, mp_deliver_fn deliver, void *user) {

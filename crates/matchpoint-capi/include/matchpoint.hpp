@@ -1,4 +1,4 @@
-// C++17 over matchpoint.h: an engine with a destructor, std::optional for matches, exceptions for refusals.
+// The C++17 interface over matchpoint.h: class Engine returns matches as std::optional and throws refusals as exceptions.
 //
 // SPDX-License-Identifier: BSD-3-Clause
 #ifndef MATCHPOINT_HPP
@@ -14,7 +14,7 @@
 
 namespace matchpoint {
 
-// A call that was refused.
+// The exception for a refused call or an invalid engine name.
 class Error : public std::runtime_error {
 public:
     explicit Error(std::int64_t status) : Error(status, mp_status_text(status)) {}
@@ -26,7 +26,7 @@ private:
     std::int64_t status_;
 };
 
-// Selector of a receive: std::nullopt is any source, or any tag.
+// The messages that a receive matches. std::nullopt is any source or any tag.
 struct Selector {
     std::uint64_t pair;
     std::uint64_t tag;
@@ -36,10 +36,10 @@ struct Selector {
         : pair(mp_pair(context, source.value_or(MP_ANY_SOURCE))), tag(tag.value_or(0)), ignore(tag ? 0 : MP_ANY_TAG) {}
 };
 
-// An engine, for one thread at a time.
+// An engine that one thread at a time may call.
 class Engine {
 public:
-    // As mp_create; an empty name is the default.
+    // Creates an engine as mp_create does. An empty name is the default engine.
     explicit Engine(const std::string &name = "", std::uint32_t flags = 0) {
         char text[512] = "";
         mp_engine *made = nullptr;
@@ -48,29 +48,29 @@ public:
         engine_.reset(made);
     }
 
-    // Returns the matched message, or none if the receive is queued.
-    std::optional<std::uint64_t> post(std::uint64_t receive, const Selector &asked) {
-        return id(mp_post(c_engine(), receive, asked.pair, asked.tag, asked.ignore));
+    // Posts a receive. Returns the message that matched, or std::nullopt if the receive was queued.
+    std::optional<std::uint64_t> post(std::uint64_t receive, const Selector &selector) {
+        return id(mp_post(c_engine(), receive, selector.pair, selector.tag, selector.ignore));
     }
 
-    // Returns the matched receive, or none if the message is queued.
+    // Delivers a message. Returns the receive that matched, or std::nullopt if the message was queued.
     std::optional<std::uint64_t> arrive(std::uint64_t message, std::uint64_t pair, std::uint64_t tag) {
         return id(mp_arrive(c_engine(), message, pair, tag));
     }
 
-    // The message that a receive would take.
-    std::optional<std::uint64_t> probe(const Selector &asked) {
-        return id(mp_probe(c_engine(), asked.pair, asked.tag, asked.ignore));
+    // Returns the message that a receive would match, and leaves the message queued.
+    std::optional<std::uint64_t> probe(const Selector &selector) {
+        return id(mp_probe(c_engine(), selector.pair, selector.tag, selector.ignore));
     }
 
-    // Takes the message that a receive would take.
-    std::optional<std::uint64_t> matched_probe(const Selector &asked) {
-        return id(mp_matched_probe(c_engine(), asked.pair, asked.tag, asked.ignore));
+    // Removes and returns the message that a receive would match.
+    std::optional<std::uint64_t> matched_probe(const Selector &selector) {
+        return id(mp_matched_probe(c_engine(), selector.pair, selector.tag, selector.ignore));
     }
 
-    // Returns true if the receive was posted.
-    bool cancel(std::uint64_t receive, const Selector &asked) {
-        const std::int64_t status = mp_cancel(c_engine(), receive, asked.pair, asked.tag, asked.ignore);
+    // Withdraws a posted receive. Returns true if the receive was posted.
+    bool cancel(std::uint64_t receive, const Selector &selector) {
+        const std::int64_t status = mp_cancel(c_engine(), receive, selector.pair, selector.tag, selector.ignore);
         if (status < 0) throw Error(status);
         return status == MP_FOUND;
     }

@@ -1,4 +1,4 @@
-//! Conversion of C arguments and results to the types of the contract.
+//! Conversion between arguments and results of C and the types of the crate `matchpoint`.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -21,8 +21,8 @@ pub(crate) fn outcome(status: i32, id: u64) -> Outcome {
 /// The outcome of a refused call.
 #[cold]
 #[inline(never)]
-pub(crate) fn refused(why: Refused) -> Outcome {
-    outcome(refusal_status(why), 0)
+pub(crate) fn refused(refused: Refused) -> Outcome {
+    outcome(refusal_status(refused), 0)
 }
 
 /// The outcome of a post or an arrival.
@@ -31,11 +31,11 @@ pub(crate) fn matched<I>(answer: Result<Option<I>, Refused>, number: impl Fn(I) 
     match answer {
         Ok(None) => outcome(MP_QUEUED, 0),
         Ok(Some(id)) => outcome(MP_MATCHED, number(id)),
-        Err(why) => refused(why),
+        Err(reason) => refused(reason),
     }
 }
 
-/// The outcome of a search.
+/// The outcome of a probe.
 #[inline(always)]
 pub(crate) fn found(id: Option<u64>) -> Outcome {
     id.map_or(outcome(MP_NONE, 0), |id| outcome(MP_FOUND, id))
@@ -47,12 +47,12 @@ pub(crate) fn readdressed(answer: Result<Readdressed, Refused>) -> Outcome {
         Ok(Readdressed::SourceSet) => outcome(MP_NAMED, 0),
         Ok(Readdressed::Matched(receive)) => outcome(MP_MATCHED, receive.0),
         Ok(Readdressed::Unchanged) => outcome(MP_NONE, 0),
-        Err(why) => refused(why),
+        Err(reason) => refused(reason),
     }
 }
 
-/// The status of a withdrawal.
-pub(crate) fn was_there(found: bool) -> i32 {
+/// The status of a cancelled or retracted entry.
+pub(crate) fn found_status(found: bool) -> i32 {
     if found { MP_FOUND } else { MP_NONE }
 }
 
@@ -78,17 +78,17 @@ pub(crate) fn queue(number: i32) -> Option<Queue> {
     }
 }
 
-/// A context with its hints, unless one is unknown.
+/// Returns `None` if a bit is not a hint.
 pub(crate) fn hints(context: u32, bits: u32) -> Option<(ContextId, Hints)> {
     convert::hints(bits).map(|hints| (ContextId(context), hints))
 }
 
-/// A context and a source that can fail.
-pub(crate) fn failed(context: u32, source: u32) -> Option<(ContextId, Rank)> {
+/// Returns `None` for the unknown source, which cannot fail.
+pub(crate) fn failed_source(context: u32, source: u32) -> Option<(ContextId, Rank)> {
     (Rank(source) != Rank::UNKNOWN).then_some((ContextId(context), Rank(source)))
 }
 
-/// A batch, and space for its outcomes.
+/// The messages of `mp_arrive_batch`, and space for their outcomes.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch<'a> {
     given: &'a [Message],
@@ -97,10 +97,11 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// `None` if a required pointer is NULL.
+    /// Returns `None` if a required pointer is NULL.
     ///
     /// # Safety
-    /// The pointers are NULL or have `count` elements, `done` one, as long as the batch is used.
+    /// Each pointer is NULL, or valid as long as the batch is used: `done` for one element, the others for
+    /// `count`.
     pub(crate) unsafe fn new(
         messages: *const Message,
         count: usize,
@@ -110,12 +111,13 @@ impl Batch<'_> {
         if done.is_null() || count > 0 && (messages.is_null() || outcomes.is_null()) {
             return None;
         }
-        // SAFETY: not NULL; the caller's promise.
+        // SAFETY: not NULL; the caller guarantees `count` elements.
         let given = if count == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(messages, count) } };
         Some(Batch { given, outcomes, done })
     }
 
-    /// Calls `arrive` with the messages, and writes the outcomes. `read` and `matched` are reused memory.
+    /// Calls `arrive` with the messages, and writes the outcomes. `read` and `matched` are buffers that calls
+    /// may reuse.
     pub(crate) fn arrive(
         self,
         read: &mut Vec<matchpoint::Message>,
@@ -127,7 +129,7 @@ impl Batch<'_> {
         let count = self.given.len();
         let has_room = read.try_reserve(count).is_ok() && matched.try_reserve(count).is_ok();
         let answer = if has_room {
-            read.extend(self.given.iter().map(|of| message(of.id, of.pair, of.tag)));
+            read.extend(self.given.iter().map(|given| message(given.id, given.pair, given.tag)));
             arrive(read, matched)
         } else {
             Err(Refused::Memory)
@@ -143,31 +145,31 @@ impl Batch<'_> {
     }
 }
 
-/// A function of the program for messages that matched, with its argument.
+/// The program's callback for matched messages of a batch, with its argument.
 pub(crate) struct Delivery {
     pub(crate) deliver: unsafe extern "C" fn(*mut c_void, usize, u64),
     pub(crate) user: *mut c_void,
 }
 
-// SAFETY: `matchpoint.h` demands a function that several threads may call, and an argument for that.
+// SAFETY: `matchpoint.h` requires a function and an argument that several threads may use at once.
 unsafe impl Sync for Delivery {}
 
 impl Delivery {
     #[inline]
     pub(crate) fn call(&self, number: usize, receive: RecvId) {
-        // SAFETY: as above.
+        // SAFETY: the program passed both for such a call.
         unsafe { (self.deliver)(self.user, number, receive.0) }
     }
 }
 
-/// Calls `each` with drained entries.
+/// Calls `each`, unless NULL, with the drained entries.
 ///
 /// # Safety
-/// `each` is as `matchpoint.h` demands.
+/// `each` is as `matchpoint.h` requires.
 pub(crate) unsafe fn drained(drained: &Drained, each: DrainFn, user: *mut c_void) {
     let Some(each) = each else { return };
     let Drained { receives, messages, pending } = drained;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid function and argument.
     unsafe {
         receives.iter().for_each(|id| each(user, MP_DRAINED_RECEIVE, id.0));
         messages.iter().for_each(|id| each(user, MP_DRAINED_MESSAGE, id.0));
@@ -175,7 +177,8 @@ pub(crate) unsafe fn drained(drained: &Drained, each: DrainFn, user: *mut c_void
     }
 }
 
-/// Writes the part of a struct that the program knows, and zeros to the rest of the program's struct.
+/// Writes a struct of which the program's version has `size` bytes. Bytes that only the program's version has
+/// become 0.
 ///
 /// # Safety
 /// `out` is NULL or has space for `size` bytes. `T` has no padding.
@@ -200,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structs_of_other_sizes_are_filled() {
+    fn struct_of_any_size_is_filled() {
         let value = Attempts { posted: 1, unexpected: 2 };
         for (size, expected) in [(0, [7, 7, 7, 7]), (8, [1, 7, 7, 7]), (16, [1, 2, 7, 7]), (32, [1, 2, 0, 0])]
         {

@@ -1,4 +1,4 @@
-//! Tables of functions for `matchpoint.h`, one per kind of engine.
+//! The tables of functions that C programs call (`mp_calls`), one per kind of engine.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, UnsafeCell};
@@ -9,7 +9,7 @@ use matchpoint_abi::types::{
     Message, Outcome, StatisticFn, VisitFn,
 };
 
-/// The object behind an `mp_engine *`: the fields of [`Engine`], and the engine itself.
+/// The object to which an `mp_engine *` points: the fields of [`Engine`], then the engine itself.
 #[repr(C)]
 pub(crate) struct Handle<K> {
     calls: Cell<*const Calls>,
@@ -18,59 +18,59 @@ pub(crate) struct Handle<K> {
     kind: UnsafeCell<K>,
 }
 
-/// A result of a function in the table.
-pub(crate) trait Answer {
-    /// The result that has this status.
+/// A result type of the functions in the tables.
+pub(crate) trait CallResult {
+    /// Returns a result with this status.
     fn status(status: i32) -> Self;
 }
 
-impl Answer for i32 {
+impl CallResult for i32 {
     fn status(status: i32) -> Self {
         status
     }
 }
 
-impl Answer for i64 {
+impl CallResult for i64 {
     fn status(status: i32) -> Self {
         i64::from(status)
     }
 }
 
-impl Answer for Outcome {
+impl CallResult for Outcome {
     fn status(status: i32) -> Self {
         Outcome { id: 0, status: i64::from(status) }
     }
 }
 
-/// For each function: the method of a kind of engine, the function in its table, and the function in the table of an
-/// engine during a callback. A function that a kind lacks returns `MP_INVALID`.
+/// Defines for each function of `mp_calls`: a method of [`Kind`], the C function that calls the method, and a
+/// C function that returns `MP_BUSY`. A method that a kind of engine does not implement returns `MP_INVALID`.
 macro_rules! calls {
     ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
-        /// A kind of engine: of one thread, of any thread, offloaded.
+        /// A kind of engine: for one thread, for any thread, or offloaded.
         pub(crate) trait Kind: Sized + 'static {
             $(
                 /// # Safety
-                /// The arguments are as `matchpoint.h` demands.
+                /// The arguments are as `matchpoint.h` requires.
                 unsafe fn $name(handle: &Handle<Self>, $($argument: $type),*) -> $answer {
                     _ = (handle, $($argument),*);
                     <$answer>::status(MP_INVALID)
                 }
             )*
 
-            /// Returns true if the engine may be destroyed now.
-            fn may_end(handle: &Handle<Self>) -> bool {
+            /// Returns false in a callback of the engine.
+            fn may_be_destroyed(handle: &Handle<Self>) -> bool {
                 _ = handle;
                 true
             }
 
             const CALLS: &'static Calls = &Calls {
                 size: size_of::<Calls>(),
-                $($name: Some(of_kind::$name::<Self>),)*
-                destroy: Some(of_kind::destroy::<Self>),
+                $($name: Some(kind_functions::$name::<Self>),)*
+                destroy: Some(kind_functions::destroy::<Self>),
             };
         }
 
-        mod of_kind {
+        mod kind_functions {
             use super::*;
 
             $(
@@ -78,24 +78,24 @@ macro_rules! calls {
                     engine: *mut Engine,
                     $($argument: $type),*
                 ) -> $answer {
-                    // SAFETY: this function is in the tables of engines of this kind only; the caller's promise.
+                    // SAFETY: only engines of this kind have this function; the caller guarantees the arguments.
                     unsafe { K::$name(&*engine.cast::<Handle<K>>(), $($argument),*) }
                 }
             )*
 
             pub(super) unsafe extern "C" fn destroy<K: Kind>(engine: *mut Engine) -> i32 {
                 let handle = engine.cast::<Handle<K>>();
-                // SAFETY: as above.
-                if !K::may_end(unsafe { &*handle }) {
+                // SAFETY: only engines of this kind have this function.
+                if !K::may_be_destroyed(unsafe { &*handle }) {
                     return MP_BUSY;
                 }
-                // SAFETY: `Handle::give_out` made it, and the caller does not use it again.
+                // SAFETY: `Handle::into_c_engine` allocated it, and the caller does not use it again.
                 drop(unsafe { Box::from_raw(handle) });
                 MP_OK
             }
         }
 
-        mod of_busy {
+        mod busy_functions {
             use super::*;
 
             $(
@@ -109,11 +109,11 @@ macro_rules! calls {
             }
         }
 
-        /// Table of an engine of one thread during a callback.
+        /// The table of an engine for one thread during a callback. Every call returns `MP_BUSY`.
         static BUSY: Calls = Calls {
             size: size_of::<Calls>(),
-            $($name: Some(of_busy::$name),)*
-            destroy: Some(of_busy::destroy),
+            $($name: Some(busy_functions::$name),)*
+            destroy: Some(busy_functions::destroy),
         };
     };
 }
@@ -150,12 +150,13 @@ calls! {
 }
 
 impl<K: Kind> Handle<K> {
-    /// A new engine for C. `lengths` returns where C reads the lengths of the queues, if it can.
-    pub(crate) fn give_out(kind: K, lengths: impl FnOnce(&K) -> [*const u64; 2]) -> *mut Engine {
+    /// Allocates the engine for C. `lengths` returns the addresses at which C reads the lengths of the
+    /// queues; NULL: C calls `length`.
+    pub(crate) fn into_c_engine(kind: K, lengths: impl FnOnce(&K) -> [*const u64; 2]) -> *mut Engine {
         let none = || Cell::new(std::ptr::null());
         let (calls, kind) = (Cell::new(std::ptr::from_ref(K::CALLS)), UnsafeCell::new(kind));
         let pointer = Box::into_raw(Box::new(Handle { calls, posted: none(), unexpected: none(), kind }));
-        // SAFETY: created above. The addresses of the lengths are final only now.
+        // SAFETY: allocated above. The engine does not move any more, so the addresses of its lengths are final.
         let handle = unsafe { &*pointer };
         let [posted, unexpected] = lengths(handle.shared());
         handle.posted.set(posted);
@@ -163,27 +164,28 @@ impl<K: Kind> Handle<K> {
         pointer.cast()
     }
 
-    /// The engine, which several threads may share.
+    /// Returns the engine, which several threads may share.
     pub(crate) fn shared(&self) -> &K {
-        // SAFETY: kinds of engine use this or `exclusive`, not both.
+        // SAFETY: each kind of engine uses either this function or `exclusive`.
         unsafe { &*self.kind.get() }
     }
 
-    /// The engine, for exclusive access.
+    /// Returns the engine for exclusive access.
     ///
     /// # Safety
-    /// No other thread is in a call, and the caller is not in a callback, where [`BUSY`] has no call that comes here.
+    /// No other thread is in a call of this engine. In a callback this holds too: no function of [`BUSY`]
+    /// calls this one.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn exclusive(&self) -> &mut K {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees exclusive access.
         unsafe { &mut *self.kind.get() }
     }
 
-    /// Calls a function that runs callbacks. During this, calls of this engine return `MP_BUSY`.
-    pub(crate) fn call_back<A>(&self, call: impl FnOnce() -> A) -> A {
+    /// Runs code that calls callbacks of the program. Meanwhile calls of this engine return `MP_BUSY`.
+    pub(crate) fn run_callbacks<A>(&self, run: impl FnOnce() -> A) -> A {
         self.calls.set(&raw const BUSY);
-        let answer = call();
+        let answer = run();
         self.calls.set(K::CALLS);
         answer
     }

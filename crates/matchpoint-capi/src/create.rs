@@ -1,4 +1,4 @@
-//! Creation of engines.
+//! The function `mp_create`, which creates an engine.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char};
@@ -9,14 +9,15 @@ use matchpoint_abi::types::{Engine, MP_ANY_THREAD, MP_COUNT, MP_INVALID, MP_OK, 
 
 use crate::{exclusive, shared};
 
-/// Default engines for one thread and for any thread.
+/// Default engine for one thread.
 const DEFAULT: &str = "hybrid";
-const DEFAULT_OF_THREADS: &str = "locked:engine=hybrid";
+/// Default engine for any thread.
+const SHARED_DEFAULT: &str = "locked:engine=hybrid";
 
 /// See `matchpoint.h`.
 ///
 /// # Safety
-/// As `matchpoint.h` demands.
+/// The arguments are as `matchpoint.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_create(
     name: *const c_char,
@@ -25,25 +26,25 @@ pub unsafe extern "C" fn mp_create(
     error: *mut c_char,
     error_size: usize,
 ) -> i32 {
-    let or = |name: &str, default: &str| if name.is_empty() { default } else { name }.to_owned();
+    let name_or = |name: &str, default: &str| if name.is_empty() { default } else { name }.to_owned();
     let make = |name: &str| match flags {
-        MP_ANY_THREAD => concurrent::create(&or(name, DEFAULT_OF_THREADS)).map(shared::give_out),
-        MP_COUNT => engines::create_counting(&or(name, DEFAULT)).map(exclusive::give_out),
-        _ => engines::create(&or(name, DEFAULT)).map(exclusive::give_out),
+        MP_ANY_THREAD => concurrent::create(&name_or(name, SHARED_DEFAULT)).map(shared::into_c_engine),
+        MP_COUNT => engines::create_counting(&name_or(name, DEFAULT)).map(exclusive::into_c_engine),
+        _ => engines::create(&name_or(name, DEFAULT)).map(exclusive::into_c_engine),
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe {
         if ![0, MP_COUNT, MP_ANY_THREAD].contains(&flags) {
-            return create_nothing("flags are 0, MP_COUNT or MP_ANY_THREAD", engine, error, error_size);
+            return reject_arguments("flags are 0, MP_COUNT or MP_ANY_THREAD", engine, error, error_size);
         }
         create(make, name, engine, error, error_size)
     }
 }
 
-/// Creates an engine from a C string.
+/// Calls `make` with the engine's name, and writes the engine or the error.
 ///
 /// # Safety
-/// As `matchpoint.h` demands of `mp_create`.
+/// The arguments are as `matchpoint.h` requires of `mp_create`.
 pub(crate) unsafe fn create(
     make: impl FnOnce(&str) -> Result<*mut Engine, NameError>,
     name: *const c_char,
@@ -51,39 +52,39 @@ pub(crate) unsafe fn create(
     error: *mut c_char,
     error_size: usize,
 ) -> i32 {
-    // SAFETY: the caller's promise. Used pointers are not NULL.
+    // SAFETY: the caller guarantees valid pointers. No pointer used here is NULL.
     unsafe {
         if engine.is_null() {
-            return create_nothing("engine is NULL", engine, error, error_size);
+            return reject_arguments("engine is NULL", engine, error, error_size);
         }
         let name = if name.is_null() { c"" } else { CStr::from_ptr(name) };
         let made = match name.to_str() {
-            Ok(name) => make(name).map_err(|why| why.to_string()),
+            Ok(name) => make(name).map_err(|error| error.to_string()),
             Err(_) => Err("the name is not UTF-8".to_owned()),
         };
         engine.write(*made.as_ref().unwrap_or(&std::ptr::null_mut()));
-        let Err(why) = made else { return MP_OK };
-        write_error(&why, error, error_size);
+        let Err(text) = made else { return MP_OK };
+        write_error(&text, error, error_size);
         MP_UNKNOWN_NAME
     }
 }
 
-/// The status of arguments that are not valid, with a reason. `*engine` becomes NULL.
+/// Returns `MP_INVALID`, and writes the reason. `*engine` becomes NULL.
 ///
 /// # Safety
-/// As `matchpoint.h` demands of `mp_create`; `engine` may be NULL.
-pub(crate) unsafe fn create_nothing(
-    why: &str,
+/// The arguments are as `matchpoint.h` requires of `mp_create`, but `engine` may be NULL.
+pub(crate) unsafe fn reject_arguments(
+    reason: &str,
     engine: *mut *mut Engine,
     error: *mut c_char,
     error_size: usize,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe {
         if let Some(engine) = engine.as_mut() {
             *engine = std::ptr::null_mut();
         }
-        write_error(why, error, error_size);
+        write_error(reason, error, error_size);
     }
     MP_INVALID
 }

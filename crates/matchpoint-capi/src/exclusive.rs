@@ -1,4 +1,4 @@
-//! Engines for one thread at a time.
+//! Engines that one thread at a time may call.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_void};
@@ -15,27 +15,27 @@ use matchpoint_abi::types::{
     MP_OK, MP_QUEUED, MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, Outcome, StatisticFn, VisitFn,
 };
 
-use crate::answers::{self, Batch, Delivery, done, outcome, was_there, write_struct};
+use crate::answers::{self, Batch, Delivery, done, found_status, outcome, write_struct};
 use crate::calls::{Handle, Kind};
 
-/// An engine, by its type or by its trait, and the lengths of its queues at a fixed place.
-pub(crate) trait Owner: 'static {
-    type Owned: Engine + ?Sized;
+/// An engine, and the lengths of its queues at fixed addresses, which C programs read.
+pub(crate) trait CountedEngine: 'static {
+    type Inner: Engine + ?Sized;
 
-    fn engine(&mut self) -> &mut Self::Owned;
+    fn engine(&mut self) -> &mut Self::Inner;
 
     fn post_exact(&mut self, receive: u64, pair: Pair, tag: Tag) -> Outcome;
 
-    /// [`Engine::queue_receive`], which without a place is a post.
+    /// Calls [`Engine::queue_receive`]. Without a place, the call is a post.
     fn post(&mut self, receive: u64, selector: &Selector, place: Place) -> Outcome;
 
-    /// [`Engine::queue_message`], which without a place is an arrival.
+    /// Calls [`Engine::queue_message`]. Without a place, the call is an arrival.
     fn arrive(&mut self, message: u64, pair: Pair, tag: Tag, place: Place) -> Outcome;
 
-    /// [`Engine::take_receive`], with the place after a search without a match.
+    /// Calls [`Engine::take_receive`]. Without a match, the outcome has the place.
     fn take_receive(&mut self, pair: Pair, tag: Tag) -> Outcome;
 
-    /// [`Engine::matched_probe`], with the place after a search without a match.
+    /// Calls [`Engine::matched_probe`]. Without a match, the outcome has the place.
     fn matched_probe(&mut self, selector: &Selector) -> Outcome;
 
     fn probe(&mut self, selector: &Selector) -> Outcome {
@@ -45,16 +45,16 @@ pub(crate) trait Owner: 'static {
     /// Addresses of the lengths of the posted and of the unexpected queue.
     fn lengths(&self) -> [&u64; 2];
 
-    /// Adds to the lengths.
-    fn add(&mut self, posted: i64, unexpected: i64);
+    /// Adds to the stored lengths.
+    fn add_to_lengths(&mut self, posted: i64, unexpected: i64);
 
-    /// Reads the lengths again, after a call with another effect.
-    fn count(&mut self);
+    /// Reads the lengths from the engine again.
+    fn update_lengths(&mut self);
 }
 
-/// The default engine, called without dynamic dispatch.
-impl Owner for Hybrid {
-    type Owned = Hybrid;
+/// The default engine. Calls need no dynamic dispatch, and the engine itself stores the lengths.
+impl CountedEngine for Hybrid {
+    type Inner = Hybrid;
 
     #[inline(always)]
     fn engine(&mut self) -> &mut Hybrid {
@@ -63,27 +63,27 @@ impl Owner for Hybrid {
 
     #[inline(always)]
     fn post_exact(&mut self, receive: u64, pair: Pair, tag: Tag) -> Outcome {
-        words(self.post_words(receive, pair, tag))
+        outcome_of_hybrid(self.post_words(receive, pair, tag))
     }
 
     #[inline(always)]
     fn post(&mut self, receive: u64, selector: &Selector, place: Place) -> Outcome {
-        words(self.post_open_words(receive, selector, place))
+        outcome_of_hybrid(self.post_open_words(receive, selector, place))
     }
 
     #[inline(always)]
     fn arrive(&mut self, message: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
-        words(self.arrive_words(message, pair, tag, place))
+        outcome_of_hybrid(self.arrive_words(message, pair, tag, place))
     }
 
     #[inline(always)]
     fn take_receive(&mut self, pair: Pair, tag: Tag) -> Outcome {
-        words(self.take_receive_words(pair, tag))
+        outcome_of_hybrid(self.take_receive_words(pair, tag))
     }
 
     #[inline(always)]
     fn matched_probe(&mut self, selector: &Selector) -> Outcome {
-        words(self.matched_probe_words(selector))
+        outcome_of_hybrid(self.matched_probe_words(selector))
     }
 
     fn lengths(&self) -> [&u64; 2] {
@@ -91,20 +91,20 @@ impl Owner for Hybrid {
     }
 
     #[inline(always)]
-    fn add(&mut self, _: i64, _: i64) {}
+    fn add_to_lengths(&mut self, _: i64, _: i64) {}
 
-    fn count(&mut self) {}
+    fn update_lengths(&mut self) {}
 }
 
-/// Any engine.
+/// Any other engine, called by dynamic dispatch.
 struct Dynamic {
     engine: Box<dyn Engine>,
     posted: u64,
     unexpected: u64,
 }
 
-impl Owner for Dynamic {
-    type Owned = dyn Engine;
+impl CountedEngine for Dynamic {
+    type Inner = dyn Engine;
 
     #[inline(always)]
     fn engine(&mut self) -> &mut (dyn Engine + 'static) {
@@ -113,33 +113,33 @@ impl Owner for Dynamic {
 
     fn post_exact(&mut self, receive: u64, pair: Pair, tag: Tag) -> Outcome {
         let answer = self.engine.post_exact(RecvId(receive), pair, tag);
-        self.posted(answer)
+        self.outcome_of_post(answer)
     }
 
     fn post(&mut self, receive: u64, selector: &Selector, place: Place) -> Outcome {
         let answer = self.engine.queue_receive(RecvId(receive), selector, place);
-        self.posted(answer)
+        self.outcome_of_post(answer)
     }
 
     fn arrive(&mut self, message: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
         let answer = self.engine.queue_message(MsgId(message), pair, tag, place);
         if let Ok(found) = answer {
-            self.add(-i64::from(found.is_some()), i64::from(found.is_none()));
+            self.add_to_lengths(-i64::from(found.is_some()), i64::from(found.is_none()));
         }
         answers::matched(answer, |RecvId(id)| id)
     }
 
     fn take_receive(&mut self, pair: Pair, tag: Tag) -> Outcome {
         let taken = self.engine.take_receive(pair, tag);
-        self.add(-i64::from(taken.is_some()), 0);
-        taken.map_or_else(|| self.none_at(pair, tag), |RecvId(id)| outcome(MP_FOUND, id))
+        self.add_to_lengths(-i64::from(taken.is_some()), 0);
+        taken.map_or_else(|| self.miss_outcome(pair, tag), |RecvId(id)| outcome(MP_FOUND, id))
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Outcome {
         let taken = self.engine.matched_probe(selector);
-        self.add(0, -i64::from(taken.is_some()));
+        self.add_to_lengths(0, -i64::from(taken.is_some()));
         let (pair, tag) = (selector.pair(), Tag(selector.tag_and_ignored().0));
-        taken.map_or_else(|| self.none_at(pair, tag), |MsgId(id)| outcome(MP_FOUND, id))
+        taken.map_or_else(|| self.miss_outcome(pair, tag), |MsgId(id)| outcome(MP_FOUND, id))
     }
 
     fn lengths(&self) -> [&u64; 2] {
@@ -147,105 +147,101 @@ impl Owner for Dynamic {
     }
 
     #[inline(always)]
-    fn add(&mut self, posted: i64, unexpected: i64) {
+    fn add_to_lengths(&mut self, posted: i64, unexpected: i64) {
         self.posted = self.posted.wrapping_add_signed(posted);
         self.unexpected = self.unexpected.wrapping_add_signed(unexpected);
     }
 
-    fn count(&mut self) {
+    fn update_lengths(&mut self) {
         self.posted = self.engine.posted_len() as u64;
         self.unexpected = self.engine.unexpected_len() as u64;
     }
 }
 
-/// The fields of the engine that most calls use come first: short offsets make short instructions.
+/// The engine comes first, because small offsets make short instructions.
 #[repr(C)]
 pub(crate) struct Exclusive<O> {
-    owner: O,
-    /// All hints, for `mp_hints`.
+    counted: O,
+    /// The hints of all contexts, for `mp_hints`.
     hints: HintTable,
-    /// Reused, so that warm batches and small drains do not allocate.
+    /// Reused, so that most batches and drains do not allocate.
     messages: Vec<Message>,
     matched: Vec<Option<RecvId>>,
     drained: Drained,
 }
 
-impl<O: Owner> Exclusive<O> {
-    fn new(owner: O) -> Self {
+impl<O: CountedEngine> Exclusive<O> {
+    fn new(counted: O) -> Self {
         let (hints, messages, matched, drained) = Default::default();
-        Exclusive { owner, hints, messages, matched, drained }
+        Exclusive { counted, hints, messages, matched, drained }
     }
 }
 
-/// An engine for C.
-pub(crate) fn give_out(engine: Box<dyn Engine>) -> *mut types::Engine {
+/// Allocates the engine for C.
+pub(crate) fn into_c_engine(engine: Box<dyn Engine>) -> *mut types::Engine {
     if !engine.as_any().is_some_and(|engine| engine.is::<Hybrid>()) {
-        return Exclusive::new(Dynamic { engine, posted: 0, unexpected: 0 }).give_out();
+        return Exclusive::new(Dynamic { engine, posted: 0, unexpected: 0 }).into_c_engine();
     }
-    // SAFETY: `as_any` returns the engine, so that is its type.
+    // SAFETY: `as_any` returns the engine itself, so the box contains a `Hybrid`.
     let hybrid = unsafe { Box::from_raw(Box::into_raw(engine).cast::<Hybrid>()) };
-    Exclusive::new(*hybrid).give_out()
+    Exclusive::new(*hybrid).into_c_engine()
 }
 
-impl<O: Owner> Exclusive<O> {
-    fn give_out(self) -> *mut types::Engine {
-        Handle::give_out(self, |this| this.owner.lengths().map(std::ptr::from_ref))
+impl<O: CountedEngine> Exclusive<O> {
+    fn into_c_engine(self) -> *mut types::Engine {
+        Handle::into_c_engine(self, |this| this.counted.lengths().map(std::ptr::from_ref))
     }
 }
 
-impl<O: Owner> Handle<Exclusive<O>> {
-    /// The engine.
-    ///
-    /// # Safety
-    /// As [`exclusive`](Handle::exclusive).
+impl<O: CountedEngine> Handle<Exclusive<O>> {
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
-    unsafe fn owner(&self) -> &mut O {
-        // SAFETY: the caller's promise.
-        &mut unsafe { self.exclusive() }.owner
+    unsafe fn counted(&self) -> &mut O {
+        // SAFETY: the caller guarantees exclusive access.
+        &mut unsafe { self.exclusive() }.counted
     }
 
     /// # Safety
-    /// As [`exclusive`](Handle::exclusive), and `each` is as `matchpoint.h` demands.
+    /// The requirements of [`exclusive`](Handle::exclusive) hold, and `each` is as `matchpoint.h` requires.
     unsafe fn drain(
         &self,
         each: DrainFn,
         user: *mut c_void,
-        what: Drain,
-        call: impl FnOnce(&mut O::Owned, &mut Drained),
+        kind: DrainKind,
+        call: impl FnOnce(&mut O::Inner, &mut Drained),
     ) -> i32 {
-        // SAFETY: the caller's promise.
-        let Exclusive { owner, drained, .. } = unsafe { self.exclusive() };
-        if !make_room(owner.engine(), drained, what) {
+        // SAFETY: the caller guarantees exclusive access.
+        let Exclusive { counted, drained, .. } = unsafe { self.exclusive() };
+        if !reserve_drained(counted.engine(), drained, kind) {
             return MP_REFUSED_MEMORY;
         }
-        call(owner.engine(), drained);
-        owner.count();
-        // SAFETY: the caller's promise.
-        self.call_back(|| unsafe { answers::drained(drained, each, user) });
-        empty(drained);
+        call(counted.engine(), drained);
+        counted.update_lengths();
+        // SAFETY: the caller guarantees a valid callback.
+        self.run_callbacks(|| unsafe { answers::drained(drained, each, user) });
+        clear_drained(drained);
         MP_OK
     }
 }
 
 impl Dynamic {
-    /// A search found no entry.
-    fn none_at(&self, pair: Pair, tag: Tag) -> Outcome {
+    /// The outcome of a search without a match.
+    fn miss_outcome(&self, pair: Pair, tag: Tag) -> Outcome {
         outcome(MP_NONE, self.engine.place(pair, tag).0)
     }
 
-    /// The outcome of a post.
-    fn posted(&mut self, answer: Result<Option<MsgId>, Refused>) -> Outcome {
+    /// Updates the lengths after a post, and returns its outcome.
+    fn outcome_of_post(&mut self, answer: Result<Option<MsgId>, Refused>) -> Outcome {
         if let Ok(found) = answer {
-            self.add(i64::from(found.is_none()), -i64::from(found.is_some()));
+            self.add_to_lengths(i64::from(found.is_none()), -i64::from(found.is_some()));
         }
         answers::matched(answer, |MsgId(id)| id)
     }
 }
 
-/// The outcome of `hybrid`: its numbers are the statuses.
+/// Converts an outcome of `hybrid`, which has the status numbers of `matchpoint.h`.
 #[inline(always)]
-fn words(outcome: engine::Outcome) -> Outcome {
+fn outcome_of_hybrid(outcome: engine::Outcome) -> Outcome {
     const {
         assert!(engine::Outcome::QUEUED.status == MP_QUEUED as i64);
         assert!(engine::Outcome::TOOK == MP_MATCHED as i64 && MP_MATCHED == MP_FOUND);
@@ -256,50 +252,50 @@ fn words(outcome: engine::Outcome) -> Outcome {
     Outcome { id: outcome.id, status: outcome.status }
 }
 
-impl<O: Owner> Kind for Exclusive<O> {
+impl<O: CountedEngine> Kind for Exclusive<O> {
     #[inline(always)]
     unsafe fn post_exact(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64) -> Outcome {
-        // SAFETY: the caller's promise; so below.
-        unsafe { handle.owner() }.post_exact(receive, Pair(pair), Tag(tag))
+        // SAFETY: the caller guarantees what `matchpoint.h` requires of this function.
+        unsafe { handle.counted() }.post_exact(receive, Pair(pair), Tag(tag))
     }
 
     #[inline(always)]
     unsafe fn post(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64, ignore: u64) -> Outcome {
         let selector = Selector::of(Pair(pair), tag, ignore);
-        // SAFETY: as above.
-        unsafe { handle.owner() }.post(receive, &selector, Place::default())
+        // SAFETY: as for `post_exact`.
+        unsafe { handle.counted() }.post(receive, &selector, Place::default())
     }
 
     #[inline(always)]
     unsafe fn arrive(handle: &Handle<Self>, message: u64, pair: u64, tag: u64) -> Outcome {
-        // SAFETY: as above.
-        unsafe { handle.owner() }.arrive(message, Pair(pair), Tag(tag), Place::default())
+        // SAFETY: as for `post_exact`.
+        unsafe { handle.counted() }.arrive(message, Pair(pair), Tag(tag), Place::default())
     }
 
     #[inline(always)]
     unsafe fn probe(handle: &Handle<Self>, pair: u64, tag: u64, ignore: u64) -> Outcome {
         let selector = Selector::of(Pair(pair), tag, ignore);
-        // SAFETY: as above.
-        unsafe { handle.owner() }.probe(&selector)
+        // SAFETY: as for `post_exact`.
+        unsafe { handle.counted() }.probe(&selector)
     }
 
     #[inline(always)]
     unsafe fn matched_probe(handle: &Handle<Self>, pair: u64, tag: u64, ignore: u64) -> Outcome {
         let selector = Selector::of(Pair(pair), tag, ignore);
-        // SAFETY: as above.
-        unsafe { handle.owner() }.matched_probe(&selector)
+        // SAFETY: as for `post_exact`.
+        unsafe { handle.counted() }.matched_probe(&selector)
     }
 
     #[inline(always)]
     unsafe fn take_receive(handle: &Handle<Self>, pair: u64, tag: u64) -> Outcome {
-        // SAFETY: as above.
-        unsafe { handle.owner() }.take_receive(Pair(pair), Tag(tag))
+        // SAFETY: as for `post_exact`.
+        unsafe { handle.counted() }.take_receive(Pair(pair), Tag(tag))
     }
 
     #[inline(always)]
     unsafe fn queue_message(handle: &Handle<Self>, message: u64, pair: u64, tag: u64, place: u64) -> Outcome {
-        // SAFETY: as above.
-        unsafe { handle.owner() }.arrive(message, Pair(pair), Tag(tag), Place(place))
+        // SAFETY: as for `post_exact`.
+        unsafe { handle.counted() }.arrive(message, Pair(pair), Tag(tag), Place(place))
     }
 
     #[inline(always)]
@@ -312,8 +308,8 @@ impl<O: Owner> Kind for Exclusive<O> {
         place: u64,
     ) -> Outcome {
         let selector = Selector::of(Pair(pair), tag, ignore);
-        // SAFETY: as above.
-        unsafe { handle.owner() }.post(receive, &selector, Place(place))
+        // SAFETY: as for `post_exact`.
+        unsafe { handle.counted() }.post(receive, &selector, Place(place))
     }
 
     unsafe fn arrive_batch(
@@ -325,63 +321,64 @@ impl<O: Owner> Kind for Exclusive<O> {
         deliver: DeliverFn,
         user: *mut c_void,
     ) -> i32 {
-        // SAFETY: as above.
+        // SAFETY: as for `post_exact`.
         let Some(batch) = (unsafe { Batch::new(messages, count, outcomes, done) }) else { return MP_INVALID };
-        // SAFETY: as above.
-        let Exclusive { owner, messages, matched, .. } = unsafe { handle.exclusive() };
-        let engine = owner.engine();
+        // SAFETY: as for `post_exact`.
+        let Exclusive { counted, messages, matched, .. } = unsafe { handle.exclusive() };
+        let engine = counted.engine();
         let status = batch.arrive(messages, matched, |messages, out| match deliver {
             None => engine.arrive_batch(messages, out),
             Some(deliver) => {
                 let delivery = Delivery { deliver, user };
                 let deliver = |number, receive| delivery.call(number, receive);
-                handle.call_back(|| engine.deliver_batch(messages, out, &deliver))
+                handle.run_callbacks(|| engine.deliver_batch(messages, out, &deliver))
             }
         });
-        owner.count();
+        counted.update_lengths();
         status
     }
 
     unsafe fn cancel(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64, ignore: u64) -> i32 {
-        // SAFETY: as above.
-        let owner = unsafe { handle.owner() };
-        let found = owner.engine().cancel(&answers::receive(receive, pair, tag, ignore));
-        owner.add(-i64::from(found), 0);
-        was_there(found)
+        // SAFETY: as for `post_exact`.
+        let counted = unsafe { handle.counted() };
+        let found = counted.engine().cancel(&answers::receive(receive, pair, tag, ignore));
+        counted.add_to_lengths(-i64::from(found), 0);
+        found_status(found)
     }
 
     unsafe fn retract(handle: &Handle<Self>, message: u64, pair: u64, tag: u64) -> i32 {
-        // SAFETY: as above.
-        let owner = unsafe { handle.owner() };
-        let found = owner.engine().retract(&answers::message(message, pair, tag));
-        owner.add(0, -i64::from(found));
-        was_there(found)
+        // SAFETY: as for `post_exact`.
+        let counted = unsafe { handle.counted() };
+        let found = counted.engine().retract(&answers::message(message, pair, tag));
+        counted.add_to_lengths(0, -i64::from(found));
+        found_status(found)
     }
 
     unsafe fn readdress(handle: &Handle<Self>, message: u64, pair: u64, tag: u64, source: u32) -> Outcome {
-        // SAFETY: as above.
-        let owner = unsafe { handle.owner() };
-        let readdressed = owner.engine().readdress(&answers::message(message, pair, tag), Rank(source));
-        owner.count();
+        // SAFETY: as for `post_exact`.
+        let counted = unsafe { handle.counted() };
+        let readdressed = counted.engine().readdress(&answers::message(message, pair, tag), Rank(source));
+        counted.update_lengths();
         answers::readdressed(readdressed)
     }
 
     unsafe fn set_hints(handle: &Handle<Self>, context: u32, hints: u32) -> i32 {
         let Some((context, set)) = answers::hints(context, hints) else { return MP_INVALID };
-        // SAFETY: as above.
-        let Exclusive { owner, hints, .. } = unsafe { handle.exclusive() };
-        // Memory first: a table without memory would lack hints that the engine has.
-        let reserved = hints.reserve().and_then(|()| owner.engine().set_hints(context, set));
+        // SAFETY: as for `post_exact`.
+        let Exclusive { counted, hints, .. } = unsafe { handle.exclusive() };
+        // The table's memory is reserved first. Otherwise the engine could have hints that the table has no
+        // memory for.
+        let reserved = hints.reserve().and_then(|()| counted.engine().set_hints(context, set));
         done(reserved.and_then(|()| hints.set(context, set)))
     }
 
     unsafe fn hints(handle: &Handle<Self>, each: HintsFn, user: *mut c_void) -> i32 {
         let Some(each) = each else { return MP_INVALID };
-        // SAFETY: as above.
+        // SAFETY: as for `post_exact`.
         let hints = &unsafe { handle.exclusive() }.hints;
-        handle.call_back(|| {
+        handle.run_callbacks(|| {
             for (context, hints) in hints.iter() {
-                // SAFETY: as above.
+                // SAFETY: as for `post_exact`.
                 unsafe { each(user, context.0, convert::hint_bits(hints)) };
             }
         });
@@ -390,9 +387,9 @@ impl<O: Owner> Kind for Exclusive<O> {
 
     unsafe fn close(handle: &Handle<Self>, context: u32, each: DrainFn, user: *mut c_void) -> i32 {
         let context = ContextId(context);
-        // SAFETY: as above.
+        // SAFETY: as for `post_exact`.
         unsafe {
-            let status = handle.drain(each, user, Drain::Close(context), |engine, drained| {
+            let status = handle.drain(each, user, DrainKind::Close(context), |engine, drained| {
                 engine.close(context, drained);
             });
             if status == MP_OK {
@@ -409,10 +406,10 @@ impl<O: Owner> Kind for Exclusive<O> {
         each: DrainFn,
         user: *mut c_void,
     ) -> i32 {
-        let Some((context, source)) = answers::failed(context, source) else { return MP_INVALID };
-        // SAFETY: as above.
+        let Some((context, source)) = answers::failed_source(context, source) else { return MP_INVALID };
+        // SAFETY: as for `post_exact`.
         unsafe {
-            handle.drain(each, user, Drain::Fail(context), |engine, drained| {
+            handle.drain(each, user, DrainKind::Fail(context), |engine, drained| {
                 engine.fail_source(context, source, drained);
             })
         }
@@ -420,16 +417,16 @@ impl<O: Owner> Kind for Exclusive<O> {
 
     unsafe fn visit(handle: &Handle<Self>, queue: i32, each: VisitFn, user: *mut c_void) -> i32 {
         let (Some(queue), Some(each)) = (answers::queue(queue), each) else { return MP_INVALID };
-        // SAFETY: as above.
-        let engine = unsafe { handle.owner() }.engine();
-        // SAFETY: as above.
-        handle.call_back(|| engine.visit(queue, &mut |entry| unsafe { each(user, &Entry::from(entry)) }));
+        // SAFETY: as for `post_exact`.
+        let engine = unsafe { handle.counted() }.engine();
+        // SAFETY: as for `post_exact`.
+        handle.run_callbacks(|| engine.visit(queue, &mut |entry| unsafe { each(user, &Entry::from(entry)) }));
         MP_OK
     }
 
     unsafe fn length(handle: &Handle<Self>, queue: i32) -> i64 {
-        // SAFETY: as above.
-        let [posted, unexpected] = unsafe { handle.owner() }.lengths();
+        // SAFETY: as for `post_exact`.
+        let [posted, unexpected] = unsafe { handle.counted() }.lengths();
         match answers::queue(queue) {
             Some(Queue::Posted) => *posted as i64,
             Some(Queue::Unexpected) => *unexpected as i64,
@@ -438,33 +435,33 @@ impl<O: Owner> Kind for Exclusive<O> {
     }
 
     unsafe fn order(handle: &Handle<Self>) -> i32 {
-        // SAFETY: as above.
-        convert::order_number(unsafe { handle.owner() }.engine().order())
+        // SAFETY: as for `post_exact`.
+        convert::order_number(unsafe { handle.counted() }.engine().order())
     }
 
     unsafe fn reserve(handle: &Handle<Self>, entries: usize) -> i32 {
-        // SAFETY: as above.
-        done(unsafe { handle.owner() }.engine().reserve(entries))
+        // SAFETY: as for `post_exact`.
+        done(unsafe { handle.counted() }.engine().reserve(entries))
     }
 
     unsafe fn footprint(handle: &Handle<Self>, footprint: *mut Footprint, size: usize) -> i32 {
-        // SAFETY: as above.
-        unsafe { write_struct(Footprint::from(handle.owner().engine().footprint()), footprint, size) }
+        // SAFETY: as for `post_exact`.
+        unsafe { write_struct(Footprint::from(handle.counted().engine().footprint()), footprint, size) }
     }
 
     unsafe fn attempts(handle: &Handle<Self>, attempts: *mut Attempts, size: usize) -> i32 {
-        // SAFETY: as above.
-        unsafe { write_struct(Attempts::from(handle.owner().engine().attempts()), attempts, size) }
+        // SAFETY: as for `post_exact`.
+        unsafe { write_struct(Attempts::from(handle.counted().engine().attempts()), attempts, size) }
     }
 
     unsafe fn statistics(handle: &Handle<Self>, each: StatisticFn, user: *mut c_void) -> i32 {
         let Some(each) = each else { return MP_INVALID };
-        // SAFETY: as above.
-        let statistics = unsafe { handle.owner() }.engine().statistics();
-        handle.call_back(|| {
+        // SAFETY: as for `post_exact`.
+        let statistics = unsafe { handle.counted() }.engine().statistics();
+        handle.run_callbacks(|| {
             for (name, value) in statistics {
                 let name = CString::new(name).unwrap_or_default();
-                // SAFETY: as above.
+                // SAFETY: as for `post_exact`.
                 unsafe { each(user, name.as_ptr(), value) };
             }
         });
@@ -472,41 +469,41 @@ impl<O: Owner> Kind for Exclusive<O> {
     }
 }
 
-/// A call that drains.
+/// A call that removes entries.
 #[derive(Clone, Copy)]
-enum Drain {
+enum DrainKind {
     /// All entries of a context.
     Close(ContextId),
-    /// Receives of a context from a source. Any-source receives are listed too.
+    /// The receives of a context from one source. The call also lists any-source receives.
     Fail(ContextId),
 }
 
-/// Capacity of each list between calls, in ids: 8 KiB each.
-const KEPT: usize = 1024;
+/// Maximum capacity of each list between calls, in ids of 8 bytes.
+const KEPT_CAPACITY: usize = 1024;
 
-/// Reserves capacity for all ids that this call can drain.
-fn make_room(engine: &(impl Engine + ?Sized), drained: &mut Drained, what: Drain) -> bool {
-    let (Drain::Close(context) | Drain::Fail(context)) = what;
+/// Reserves capacity for all ids that the call can list. Returns false without memory.
+fn reserve_drained(engine: &(impl Engine + ?Sized), drained: &mut Drained, kind: DrainKind) -> bool {
+    let (DrainKind::Close(context) | DrainKind::Fail(context)) = kind;
     let (mut posted, mut unexpected) = (engine.posted_len(), engine.unexpected_len());
-    if posted.max(unexpected) > KEPT {
+    if posted.max(unexpected) > KEPT_CAPACITY {
         (posted, unexpected) = engine.queued_in(context);
     }
     drained.receives.try_reserve(posted).is_ok()
-        && match what {
-            Drain::Close(_) => drained.messages.try_reserve(unexpected).is_ok(),
-            Drain::Fail(_) => drained.pending.try_reserve(posted).is_ok(),
+        && match kind {
+            DrainKind::Close(_) => drained.messages.try_reserve(unexpected).is_ok(),
+            DrainKind::Fail(_) => drained.pending.try_reserve(posted).is_ok(),
         }
 }
 
-/// Empties the lists, and frees the memory of a large context.
-fn empty(drained: &mut Drained) {
+/// Clears the lists, and frees memory beyond [`KEPT_CAPACITY`].
+fn clear_drained(drained: &mut Drained) {
     let Drained { receives, messages, pending } = drained;
     receives.clear();
     messages.clear();
     pending.clear();
-    receives.shrink_to(KEPT);
-    messages.shrink_to(KEPT);
-    pending.shrink_to(KEPT);
+    receives.shrink_to(KEPT_CAPACITY);
+    messages.shrink_to(KEPT_CAPACITY);
+    pending.shrink_to(KEPT_CAPACITY);
 }
 #[cfg(test)]
 mod tests {
@@ -514,8 +511,9 @@ mod tests {
 
     use super::*;
 
-    /// Closes contexts with these numbers of messages. Returns the maximum and the final capacity.
-    fn kept_after(counts: &[u32]) -> (usize, usize) {
+    /// Closes contexts with these numbers of messages. Returns the maximum and the final capacity of the list
+    /// of messages.
+    fn capacities_after_closes(counts: &[u32]) -> (usize, usize) {
         let mut engine = engines::create("list").unwrap();
         let contexts = counts.iter().zip(0..).flat_map(|(&count, context)| (0..count).map(move |_| context));
         for (id, context) in (0..).zip(contexts) {
@@ -523,26 +521,26 @@ mod tests {
             assert_eq!(engine.arrive_message(Message::new(MsgId(id), envelope)), Ok(None));
         }
         let mut drained = Drained::default();
-        let mut most = 0;
+        let mut maximum = 0;
         for context in (0..).take(counts.len()) {
-            assert!(make_room(&*engine, &mut drained, Drain::Close(ContextId(context))));
-            most = most.max(drained.messages.capacity());
+            assert!(reserve_drained(&*engine, &mut drained, DrainKind::Close(ContextId(context))));
+            maximum = maximum.max(drained.messages.capacity());
             engine.close(ContextId(context), &mut drained);
             assert_eq!(drained.messages.len(), counts[context as usize] as usize);
-            empty(&mut drained);
+            clear_drained(&mut drained);
         }
-        (most, drained.messages.capacity())
+        (maximum, drained.messages.capacity())
     }
 
     #[test]
-    fn drain_has_room_for_its_context() {
-        assert_eq!(kept_after(&[0, 100_000]).0, 100_000);
-        let (most, kept) = kept_after(&[3, 5000, 0]);
-        assert!(most < 8000 && kept <= KEPT, "{most}, {kept}");
+    fn close_reserves_only_its_context() {
+        assert_eq!(capacities_after_closes(&[0, 100_000]).0, 100_000);
+        let (maximum, kept) = capacities_after_closes(&[3, 5000, 0]);
+        assert!(maximum < 8000 && kept <= KEPT_CAPACITY, "maximum {maximum}, kept {kept}");
     }
 
-    /// Capacity that a call reserves: receives, messages, pending receives.
-    fn room(what: Drain) -> [usize; 3] {
+    /// Returns the capacity that a call reserves for receives, messages and pending receives.
+    fn reserved_capacities(kind: DrainKind) -> [usize; 3] {
         let (mut engine, mut drained) = (engines::create("list").unwrap(), Drained::default());
         for id in 0..5000 {
             let from = |source| matchpoint::Selector::new(ContextId(7), source, Wild::Is(Tag(0)));
@@ -553,14 +551,14 @@ mod tests {
             let envelope = Envelope::new(ContextId(7), Rank(2), Tag(1));
             assert_eq!(engine.arrive_message(Message::new(MsgId(id), envelope)), Ok(None));
         }
-        assert!(make_room(&*engine, &mut drained, what));
+        assert!(reserve_drained(&*engine, &mut drained, kind));
         let Drained { receives, messages, pending } = &drained;
         [receives.capacity(), messages.capacity(), pending.capacity()]
     }
 
     #[test]
-    fn reserved_room_is_in_filled_lists() {
-        assert_eq!(room(Drain::Close(ContextId(7))), [5000, 3000, 0]);
-        assert_eq!(room(Drain::Fail(ContextId(7))), [5000, 0, 5000]);
+    fn only_needed_lists_are_reserved() {
+        assert_eq!(reserved_capacities(DrainKind::Close(ContextId(7))), [5000, 3000, 0]);
+        assert_eq!(reserved_capacities(DrainKind::Fail(ContextId(7))), [5000, 0, 5000]);
     }
 }

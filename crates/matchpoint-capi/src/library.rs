@@ -1,4 +1,4 @@
-//! Versions, texts of statuses, names of engines.
+//! Functions of `matchpoint.h` about the library: versions, texts of statuses, names of engines.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char};
@@ -51,33 +51,36 @@ pub extern "C" fn mp_engine_count() -> usize {
 
 /// The texts of each engine: name, summary, then key, default and meaning of each parameter.
 static TEXTS: LazyLock<Vec<Vec<CString>>> = LazyLock::new(|| {
-    let of_engine = REGISTRY.iter().map(|spec| {
-        let parameters = spec.parameters.iter().flat_map(|of| [of.key, of.default, of.meaning]);
+    let texts_of_engines = REGISTRY.iter().map(|spec| {
+        let parameters = spec
+            .parameters
+            .iter()
+            .flat_map(|parameter| [parameter.key, parameter.default, parameter.meaning]);
         let texts = [spec.name, spec.summary].into_iter().chain(parameters);
-        texts.map(|text| CString::new(text).expect("no text of the registry has a zero byte")).collect()
+        texts.map(|text| CString::new(text).expect("engine texts contain no zero byte")).collect()
     });
-    of_engine.collect()
+    texts_of_engines.collect()
 });
 
 /// See `matchpoint.h`.
 ///
 /// # Safety
-/// As `matchpoint.h` demands.
+/// The arguments are as `matchpoint.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_engine_describe(index: usize, info: *mut EngineInfo, size: usize) -> i32 {
     let Some([name, summary, parameters @ ..]) = TEXTS.get(index).map(Vec::as_slice) else {
         return MP_INVALID;
     };
     let (name, summary) = (name.as_ptr(), summary.as_ptr());
-    let described = EngineInfo { name, summary, parameters: parameters.len() / 3 };
-    // SAFETY: the caller's promise; pointers and a length have no padding.
-    unsafe { write_struct(described, info, size) }
+    let description = EngineInfo { name, summary, parameters: parameters.len() / 3 };
+    // SAFETY: the caller guarantees valid pointers; pointers and a length have no padding.
+    unsafe { write_struct(description, info, size) }
 }
 
 /// See `matchpoint.h`.
 ///
 /// # Safety
-/// As `matchpoint.h` demands.
+/// The arguments are as `matchpoint.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_engine_describe_parameter(
     index: usize,
@@ -88,6 +91,6 @@ pub unsafe extern "C" fn mp_engine_describe_parameter(
     let texts = TEXTS.get(index).and_then(|texts| texts[2..].chunks_exact(3).nth(parameter));
     let Some([key, default_value, meaning]) = texts else { return MP_INVALID };
     let [key, default_value, meaning] = [key, default_value, meaning].map(|text| text.as_ptr());
-    // SAFETY: the caller's promise; pointers have no padding.
+    // SAFETY: the caller guarantees valid pointers; pointers have no padding.
     unsafe { write_struct(ParameterInfo { key, default_value, meaning }, info, size) }
 }

@@ -1,4 +1,4 @@
-//! Engines for any thread at any time.
+//! Engines that any thread may call at any time.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -11,45 +11,45 @@ use matchpoint_abi::types::{
     self, DeliverFn, DrainFn, Entry, Footprint, MP_BUSY, MP_INVALID, MP_OK, Outcome, VisitFn,
 };
 
-use crate::answers::{self, Batch, Delivery, done, matched, was_there, write_struct};
+use crate::answers::{self, Batch, Delivery, done, found_status, matched, write_struct};
 use crate::calls::{Handle, Kind};
 
-/// An engine for all threads.
 pub(crate) struct Shared(Box<dyn Concurrent>);
 
-/// A callback of this thread, and the enclosing callback.
+/// A running callback of this thread, and the callback that encloses it.
 struct Callback {
-    of: *const Shared,
+    engine: *const Shared,
     outer: *const Callback,
 }
 
 thread_local! {
-    /// The innermost callback. Callbacks run with locks of their engine held, so a call from a callback would deadlock.
+    /// The innermost callback of this thread. A callback runs while locks of its engine are held, so a call
+    /// of the same engine would deadlock.
     static INNERMOST: Cell<*const Callback> = const { Cell::new(ptr::null()) };
 }
 
-/// An engine for C.
-pub(crate) fn give_out(engine: Box<dyn Concurrent>) -> *mut types::Engine {
-    Handle::give_out(Shared(engine), |_| [ptr::null(); 2])
+/// Allocates the engine for C.
+pub(crate) fn into_c_engine(engine: Box<dyn Concurrent>) -> *mut types::Engine {
+    Handle::into_c_engine(Shared(engine), |_| [ptr::null(); 2])
 }
 
 impl Shared {
-    /// Calls a function of the program.
-    fn call_back<A>(&self, callback: impl FnOnce() -> A) -> A {
-        let this = Callback { of: self, outer: INNERMOST.get() };
+    /// Runs a callback of the program.
+    fn run_callbacks<A>(&self, callback: impl FnOnce() -> A) -> A {
+        let this = Callback { engine: self, outer: INNERMOST.get() };
         INNERMOST.set(&raw const this);
-        // C does not unwind, so the reset always runs.
+        // C code does not unwind, so the reset always runs.
         let answer = callback();
         INNERMOST.set(this.outer);
         answer
     }
 
     /// Returns true if this thread is in a callback of this engine.
-    fn calls_back(&self) -> bool {
+    fn is_in_callback(&self) -> bool {
         let mut callback = INNERMOST.get();
-        // SAFETY: callbacks of this thread are in older frames of its stack.
-        while let Some(Callback { of, outer }) = unsafe { callback.as_ref() } {
-            if ptr::eq(*of, self) {
+        // SAFETY: each enclosing callback is still on the stack of this thread.
+        while let Some(Callback { engine, outer }) = unsafe { callback.as_ref() } {
+            if ptr::eq(*engine, self) {
                 return true;
             }
             callback = *outer;
@@ -58,27 +58,27 @@ impl Shared {
     }
 }
 
-/// Calls the engine, unless this thread is in one of its callbacks.
+/// Calls the engine. Returns `MP_BUSY` if this thread is in a callback of the engine.
 #[inline]
-fn call<A: crate::calls::Answer>(
+fn call<A: crate::calls::CallResult>(
     handle: &Handle<Shared>,
     call: impl FnOnce(&Shared, &dyn Concurrent) -> A,
 ) -> A {
     let shared = handle.shared();
-    if shared.calls_back() { A::status(MP_BUSY) } else { call(shared, &*shared.0) }
+    if shared.is_in_callback() { A::status(MP_BUSY) } else { call(shared, &*shared.0) }
 }
 
 fn drain(
     handle: &Handle<Shared>,
     each: DrainFn,
     user: *mut c_void,
-    drains: impl FnOnce(&dyn Concurrent, &mut Drained),
+    remove: impl FnOnce(&dyn Concurrent, &mut Drained),
 ) -> i32 {
     call(handle, |shared, engine| {
         let mut drained = Drained::default();
-        drains(engine, &mut drained);
-        // SAFETY: the caller of a method below promises it.
-        shared.call_back(|| unsafe { answers::drained(&drained, each, user) });
+        remove(engine, &mut drained);
+        // SAFETY: the callers of `close` and `fail_source` guarantee a valid callback.
+        shared.run_callbacks(|| unsafe { answers::drained(&drained, each, user) });
         MP_OK
     })
 }
@@ -124,15 +124,15 @@ impl Kind for Shared {
         deliver: DeliverFn,
         user: *mut c_void,
     ) -> i32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees what `matchpoint.h` requires of this function.
         let Some(batch) = (unsafe { Batch::new(messages, count, outcomes, done) }) else { return MP_INVALID };
         call(handle, |shared, engine| {
-            // Memory of this call: threads with shared memory would wait for each other.
+            // Each call allocates its buffers: threads with shared buffers would wait for each other.
             batch.arrive(&mut Vec::new(), &mut Vec::new(), |messages, out| match deliver {
                 None => engine.arrive_batch(messages, out),
                 Some(deliver) => {
                     let delivery = Delivery { deliver, user };
-                    let deliver = |number, receive| shared.call_back(|| delivery.call(number, receive));
+                    let deliver = |number, receive| shared.run_callbacks(|| delivery.call(number, receive));
                     engine.deliver_batch(messages, out, &deliver)
                 }
             })
@@ -140,11 +140,11 @@ impl Kind for Shared {
     }
 
     unsafe fn cancel(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64, ignore: u64) -> i32 {
-        call(handle, |_, engine| was_there(engine.cancel(&answers::receive(receive, pair, tag, ignore))))
+        call(handle, |_, engine| found_status(engine.cancel(&answers::receive(receive, pair, tag, ignore))))
     }
 
     unsafe fn retract(handle: &Handle<Self>, message: u64, pair: u64, tag: u64) -> i32 {
-        call(handle, |_, engine| was_there(engine.retract(&answers::message(message, pair, tag))))
+        call(handle, |_, engine| found_status(engine.retract(&answers::message(message, pair, tag))))
     }
 
     unsafe fn readdress(handle: &Handle<Self>, message: u64, pair: u64, tag: u64, source: u32) -> Outcome {
@@ -168,15 +168,15 @@ impl Kind for Shared {
         each: DrainFn,
         user: *mut c_void,
     ) -> i32 {
-        let Some((context, source)) = answers::failed(context, source) else { return MP_INVALID };
+        let Some((context, source)) = answers::failed_source(context, source) else { return MP_INVALID };
         drain(handle, each, user, |engine, drained| engine.fail_source(context, source, drained))
     }
 
     unsafe fn visit(handle: &Handle<Self>, queue: i32, each: VisitFn, user: *mut c_void) -> i32 {
         let (Some(queue), Some(each)) = (answers::queue(queue), each) else { return MP_INVALID };
         call(handle, |shared, engine| {
-            // SAFETY: the caller's promise.
-            let mut each = |entry| shared.call_back(|| unsafe { each(user, &Entry::from(entry)) });
+            // SAFETY: the caller guarantees what `matchpoint.h` requires of this function.
+            let mut each = |entry| shared.run_callbacks(|| unsafe { each(user, &Entry::from(entry)) });
             engine.visit(queue, &mut each);
             MP_OK
         })
@@ -191,12 +191,12 @@ impl Kind for Shared {
     }
 
     unsafe fn footprint(handle: &Handle<Self>, footprint: *mut Footprint, size: usize) -> i32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees what `matchpoint.h` requires of this function.
         call(handle, |_, engine| unsafe { write_struct(engine.footprint().into(), footprint, size) })
     }
 
-    fn may_end(handle: &Handle<Self>) -> bool {
-        !handle.shared().calls_back()
+    fn may_be_destroyed(handle: &Handle<Self>) -> bool {
+        !handle.shared().is_in_callback()
     }
 }
 
@@ -208,42 +208,43 @@ mod tests {
     use super::*;
 
     fn engine() -> *mut Engine {
-        give_out(concurrent::create("locked:engine=list").unwrap())
+        into_c_engine(concurrent::create("locked:engine=list").unwrap())
     }
 
-    /// Calls an engine of [`engine`], from any thread.
+    /// Returns `mp_posted_len` of an engine of [`engine`]. The number is the engine's address, because other
+    /// threads take no pointer.
     fn length(engine: usize) -> i64 {
         // SAFETY: the engine is not destroyed yet.
         unsafe { Shared::length(&*(engine as *const Handle<Shared>), types::MP_QUEUE_POSTED) }
     }
 
     #[test]
-    fn callbacks_cannot_call_their_engine() {
+    fn call_from_callback_returns_busy() {
         let (one, two) = (engine() as usize, engine() as usize);
-        // SAFETY: engines of `give_out`.
+        // SAFETY: engines of `into_c_engine`.
         let [first, second] = [one, two].map(|engine| unsafe { &*(engine as *const Handle<Shared>) });
-        first.shared().call_back(|| {
-            assert!(length(one) == i64::from(MP_BUSY) && !Shared::may_end(first));
+        first.shared().run_callbacks(|| {
+            assert!(length(one) == i64::from(MP_BUSY) && !Shared::may_be_destroyed(first));
             assert_eq!(std::thread::spawn(move || length(one)).join().unwrap(), 0);
             assert_eq!(length(two), 0);
-            second.shared().call_back(|| assert_eq!([length(one), length(two)], [i64::from(MP_BUSY); 2]));
+            second.shared().run_callbacks(|| assert_eq!([length(one), length(two)], [i64::from(MP_BUSY); 2]));
         });
         assert_eq!(length(one), 0);
         for engine in [one, two] {
-            // SAFETY: an engine of `give_out`, and no call uses it.
+            // SAFETY: an engine of `into_c_engine`, and no call uses it.
             let destroyed = unsafe { (Shared::CALLS.destroy.unwrap())(engine as *mut Engine) };
             assert_eq!(destroyed, MP_OK);
         }
     }
 
     #[test]
-    fn searches_without_queueing_are_missing() {
+    fn take_receive_returns_invalid() {
         let engine = engine();
-        // SAFETY: an engine of `give_out`.
+        // SAFETY: an engine of `into_c_engine`.
         let handle = unsafe { &*engine.cast::<Handle<Shared>>() };
         // SAFETY: the arguments are words.
         assert_eq!(unsafe { Shared::take_receive(handle, 0, 0) }, answers::outcome(MP_INVALID, 0));
-        // SAFETY: no call uses it.
+        // SAFETY: no call uses the engine.
         assert_eq!(unsafe { (Shared::CALLS.destroy.unwrap())(engine) }, MP_OK);
     }
 }

@@ -1,4 +1,4 @@
-//! Adversarial streams: each targets a mistake that an engine made or could make.
+//! Adversarial streams: each targets one mistake that an engine made or could make.
 
 mod numbers;
 
@@ -6,39 +6,39 @@ use matchpoint::{
     ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
 
-/// Name, and a function that writes the stream with about `n` entries in a queue.
+/// Name of a stream, and a function that writes the stream with about `n` entries in a queue.
 pub type Scenario = (&'static str, fn(&mut Script, u64));
 
 /// All adversarial streams.
 pub const SCENARIOS: &[Scenario] = &[
-    ("all equal", all_equal),
+    ("duplicates", duplicates),
     ("reverse order", reverse_order),
     ("any source before directed", any_source_before_directed),
     ("directed before any source", directed_before_any_source),
     ("cancel in reverse", cancel_in_reverse),
     ("retract in reverse", retract_in_reverse),
-    ("wildcard storm", wildcard_storm),
+    ("many wildcards", many_wildcards),
     ("colliding keys", colliding_keys),
     ("contexts closed and reused", contexts_closed_and_reused),
     ("negative tags", negative_tags),
-    ("sources learned late", sources_learned_late),
-    ("dead peers", dead_peers),
-    ("down to the last and up again", down_to_the_last),
-    ("batches refused midway", batches_refused_midway),
-    ("polling", polling),
-    ("old wildcard, young exact", old_and_young),
-    ("nameless among themselves", nameless),
-    ("every bit of an envelope", numbers::every_bit_of_an_envelope),
-    ("every bit of an id", numbers::every_bit_of_an_id),
-    ("every bit of a mask", numbers::every_bit_of_a_mask),
+    ("late sources", late_sources),
+    ("failed sources", failed_sources),
+    ("last entry removed", last_entry_removed),
+    ("batches with refused message", batches_with_refused_message),
+    ("probes", probes),
+    ("distant wildcard and exact receives", distant_entries),
+    ("unknown sources", unknown_sources),
+    ("envelopes that differ in one bit", numbers::every_bit_of_an_envelope),
+    ("ids that differ in one bit", numbers::every_bit_of_an_id),
+    ("masks with or without one bit", numbers::every_bit_of_a_mask),
     ("distinct masks", numbers::distinct_masks),
     ("many contexts", numbers::many_contexts),
     ("strided ranks", numbers::strided_ranks),
-    ("remarkable numbers", numbers::remarkable),
-    ("recycled ids", numbers::recycled_ids),
+    ("extreme values", numbers::extreme_values),
+    ("reused ids", numbers::reused_ids),
 ];
 
-/// Events of one scenario.
+/// The events of a scenario with about `n` entries in a queue.
 pub fn events(scenario: &Scenario, n: u64) -> Vec<Event> {
     let mut script = Script::default();
     scenario.1(&mut script, n);
@@ -104,7 +104,7 @@ impl Script {
     }
 }
 
-fn all_equal(script: &mut Script, n: u64) {
+fn duplicates(script: &mut Script, n: u64) {
     for _ in 0..2 {
         for _ in 0..n {
             script.post(0, from(1), tagged(1));
@@ -175,28 +175,28 @@ fn retract_in_reverse(script: &mut Script, n: u64) {
     messages.iter().for_each(|&message| script.events.push(Event::Retract(message)));
 }
 
-fn wildcard_storm(script: &mut Script, n: u64) {
+fn many_wildcards(script: &mut Script, n: u64) {
     let masked = Wild::Masked(TagMask { value: Tag(4), ignore: 3 });
-    let open = |at: u64| {
+    let wildcards = |at: u64| {
         let source = if at & 1 == 0 { ANY_SOURCE } else { from(at % 3) };
         (source, [tagged(at % 8), ANY_TAG, masked][at as usize / 2 % 3])
     };
-    for at in (0..n).map(open) {
+    for at in (0..n).map(wildcards) {
         script.post(0, at.0, at.1);
     }
     for at in 0..2 * n {
         script.arrive(0, at % 3, at % 8);
     }
-    for at in (0..2 * n).map(open) {
+    for at in (0..2 * n).map(wildcards) {
         script.post(0, at.0, at.1);
     }
 }
 
-/// Keys that collide if a hash uses exclusive or, addition, only the low byte, or only the low word.
+/// Keys that collide in a hash by exclusive or, by addition, of the low byte, or of the low word.
 fn colliding_keys(script: &mut Script, n: u64) {
-    let alike =
+    let colliding =
         |at: u64| [(at, at ^ 0x55), (at, n - at), (at << 8, 7), (7, at << 8), (at << 32, 0), (0, at << 32)];
-    let keys: Vec<_> = (0..n.div_ceil(6)).flat_map(alike).collect();
+    let keys: Vec<_> = (0..n.div_ceil(6)).flat_map(colliding).collect();
     for &(source, tag) in keys.iter() {
         script.post(0, from(source), tagged(tag));
     }
@@ -228,10 +228,10 @@ fn contexts_closed_and_reused(script: &mut Script, n: u64) {
 
 /// Open MPI's collectives use negative tags on the user's context, which `MPI_ANY_TAG` must not match.
 fn negative_tags(script: &mut Script, n: u64) {
-    let users_any = Wild::Masked(TagMask { value: Tag(0), ignore: u64::MAX >> 1 });
+    let any_user_tag = Wild::Masked(TagMask { value: Tag(0), ignore: u64::MAX >> 1 });
     let negative = |at: u64| (-17i64 - at as i64) as u64;
     for at in 0..n / 2 {
-        script.post(0, ANY_SOURCE, users_any);
+        script.post(0, ANY_SOURCE, any_user_tag);
         script.post(0, from(at % 2), tagged(negative(at % 3)));
         script.arrive(0, at % 2, negative(at % 4));
         script.arrive(0, at % 2, at);
@@ -241,7 +241,7 @@ fn negative_tags(script: &mut Script, n: u64) {
     }
 }
 
-fn sources_learned_late(script: &mut Script, n: u64) {
+fn late_sources(script: &mut Script, n: u64) {
     let messages: Vec<_> =
         (0..n).map(|at| script.arrive(0, if at % 3 == 0 { at % 2 } else { u64::MAX }, at % 2)).collect();
     for at in 0..=n / 8 {
@@ -255,7 +255,7 @@ fn sources_learned_late(script: &mut Script, n: u64) {
     }
 }
 
-fn dead_peers(script: &mut Script, n: u64) {
+fn failed_sources(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(at as u32 % 2, if at % 3 == 0 { ANY_SOURCE } else { from(at % 4) }, tagged(at % 2));
         script.arrive(at as u32 % 2, 4 + at % 2, 2);
@@ -272,7 +272,7 @@ fn dead_peers(script: &mut Script, n: u64) {
 }
 
 /// Another MPI library's hash map lost entries when the last entry was removed.
-fn down_to_the_last(script: &mut Script, n: u64) {
+fn last_entry_removed(script: &mut Script, n: u64) {
     for _ in 0..n.div_ceil(4) {
         script.arrive(0, 1, 1);
         script.arrive(0, 1, 2);
@@ -287,7 +287,7 @@ fn down_to_the_last(script: &mut Script, n: u64) {
     }
 }
 
-fn batches_refused_midway(script: &mut Script, n: u64) {
+fn batches_with_refused_message(script: &mut Script, n: u64) {
     for round in 0..n.div_ceil(8) {
         let no_unexpected = round % 2 == 1;
         script.set_hints(0, Hints { no_unexpected, ..Hints::default() });
@@ -304,7 +304,7 @@ fn batches_refused_midway(script: &mut Script, n: u64) {
     }
 }
 
-fn polling(script: &mut Script, n: u64) {
+fn probes(script: &mut Script, n: u64) {
     for at in 0..n {
         script.arrive(0, at % 4, at % 3);
     }
@@ -320,8 +320,9 @@ fn polling(script: &mut Script, n: u64) {
     }
 }
 
-/// The oldest entry is far from the youngest. An index with blocks of entries must compare blocks.
-fn old_and_young(script: &mut Script, n: u64) {
+/// The oldest and the youngest matching receive are far apart, so an engine with blocks of entries must
+/// compare blocks.
+fn distant_entries(script: &mut Script, n: u64) {
     let any = (ANY_SOURCE, tagged(5));
     let exact = (from(1), tagged(5));
     for (old, young) in [(any, exact), (exact, any), (any, (from(1), ANY_TAG)), ((from(1), ANY_TAG), exact)] {
@@ -347,8 +348,8 @@ fn old_and_young(script: &mut Script, n: u64) {
 }
 
 /// Messages with an unknown source keep their order, because all may have the same source. Receives that
-/// match them keep the posted order. Directed receives in between change neither.
-fn nameless(script: &mut Script, n: u64) {
+/// match these messages keep the posted order. Receives with a source do not change the order.
+fn unknown_sources(script: &mut Script, n: u64) {
     let unknown = Rank::UNKNOWN.0;
     for at in 0..n {
         script.arrive(0, unknown.into(), 1);

@@ -16,23 +16,23 @@ use crate::terms::{OptionalCalls, Terms};
 pub struct Options {
     /// The same seed gives the same streams.
     pub seed: u64,
-    /// Random streams of each shape. Every second one is [relabelled](Relabelling). A tenth, rounded up, runs
-    /// interleaved on two engines.
+    /// Random streams of each shape. Every second stream is [relabelled](Relabelling). A tenth of the
+    /// streams, rounded up, also runs interleaved on two engines.
     pub streams: u64,
     /// Events of a random stream.
     pub events: usize,
-    /// Queue lengths of the adversarial streams, which run at each length.
+    /// Queue lengths: each adversarial stream runs once with each length.
     pub depths: Vec<u64>,
     /// Queue length of the [deep] streams, or 0 without them.
     pub deep: u64,
-    /// The engine may refuse entries of deep streams as [`Refused::Full`](matchpoint::Refused::Full).
+    /// The engine may refuse entries of deep streams with [`Refused::Full`](matchpoint::Refused::Full).
     pub deep_may_fill: bool,
-    /// The engine has a table of fixed size and may refuse entries as
+    /// The engine has a table of fixed size and may refuse entries with
     /// [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
     /// Required order. By default the order that the engine promises.
     pub order: Option<Order>,
-    /// Check only events of MPI programs: see [`is_mpi`](crate::is_mpi).
+    /// Only run events that an MPI program can cause: see [`is_mpi`](crate::is_mpi).
     pub mpi_only: bool,
     /// Calls that the engine supports.
     pub calls: OptionalCalls,
@@ -55,13 +55,13 @@ impl Options {
         }
     }
 
-    /// Streams of a check without a violation.
+    /// Number of streams of a check without a violation.
     pub fn streams_total(&self) -> u64 {
         let [random, interleaved, adversarial, deep] = self.streams_by_kind();
         random + interleaved + adversarial + deep
     }
 
-    /// Random, interleaved, adversarial, deep.
+    /// Numbers of random, interleaved, adversarial and deep streams.
     pub fn streams_by_kind(&self) -> [u64; 4] {
         let deep = if self.deep > 0 { deep::SCENARIOS.len() } else { 0 };
         let shapes = SHAPES.len() as u64;
@@ -69,7 +69,6 @@ impl Options {
         [self.streams * shapes, self.interleaved_streams() * shapes, adversarial, deep as u64]
     }
 
-    /// Random streams of each shape for two interleaved engines.
     fn interleaved_streams(&self) -> u64 {
         self.streams.div_ceil(10)
     }
@@ -80,8 +79,7 @@ impl Options {
     }
 }
 
-/// Runs adversarial, deep and random streams as the options require, each on a new engine. Some random
-/// streams run interleaved on two engines.
+/// Runs adversarial, random, interleaved and deep streams, each on a new engine.
 ///
 /// # Errors
 /// The first violation, shrunk.
@@ -126,7 +124,7 @@ pub fn check_watched(
     for stream in 0..options.interleaved_streams() {
         for (seed, (name, shape)) in seeds(stream) {
             let events = generate::stream(*shape, Choices::Seed(seed), options.events);
-            let name = format!("{name}, seed {seed}, by turns on two engines");
+            let name = format!("{name}, seed {seed}, interleaved on two engines");
             each(&report, &name);
             report.take(check_interleaved(factory, &events, options.terms(), &name))?;
         }

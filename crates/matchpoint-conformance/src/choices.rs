@@ -1,16 +1,16 @@
-//! Choices for generated streams: a seed, or the bytes of a fuzzer.
+//! Source of choices for generated streams: a seed, or the bytes of a fuzzer.
 
-/// A seed gives unlimited choices. The bytes of a fuzzer may run out.
+/// A sequence of choices: unlimited from a seed, limited from a fuzzer's bytes.
 #[derive(Clone, Debug)]
 pub enum Choices<'a> {
     /// SplitMix64 (Steele, Lea & Flood 2014). Any seed is valid.
     Seed(u64),
-    /// Unused bytes. Without bytes, every choice is 0.
+    /// The unused bytes. Without bytes, every choice is 0.
     Bytes(&'a [u8]),
 }
 
 impl Choices<'_> {
-    /// Consumes one byte for bounds up to 256, and two for larger bounds.
+    /// A number below `bound`. Consumes one byte for bounds up to 256, two bytes for larger bounds.
     pub fn below(&mut self, bound: u64) -> u64 {
         let number = match self {
             Choices::Seed(state) => split_mix(state),

@@ -11,33 +11,33 @@ use crate::relabel::Relabelling;
 /// Parameters of a random stream. Weights are relative to their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamParameters {
-    /// Contexts.
+    /// Number of contexts.
     pub contexts: u64,
-    /// Sources.
+    /// Number of sources.
     pub sources: u64,
-    /// Tags.
+    /// Number of tags.
     pub tags: u64,
-    /// Sources and tags use all bits, or count from 0.
+    /// True: sources and tags use all bits. False: they count from 0.
     pub wide: bool,
     /// Percentage of receives and probes with any source.
     pub any_source_percent: u64,
     /// Percentage of receives and probes with any tag.
     pub any_tag_percent: u64,
-    /// Percentage of masked tags among the receives and probes without any tag.
+    /// Percentage of masked tags among all other receives and probes.
     pub masked_percent: u64,
-    /// Number of tag masks in use: the first ones are usual in programs, the others random.
+    /// Number of tag masks in use. The first six are masks of real programs, all others are random.
     pub masks: u64,
-    /// Messages with an unknown source.
+    /// Percentage of messages with an unknown source.
     pub unknown_percent: u64,
-    /// Weight.
+    /// Weight of posts.
     pub posts: u64,
-    /// Weight.
+    /// Weight of arrivals.
     pub arrivals: u64,
-    /// Weight, matched probes included.
+    /// Weight of probes and matched probes.
     pub probes: u64,
     /// Weight of cancels, retractions and readdressings.
     pub withdrawals: u64,
-    /// Weight.
+    /// Weight of batches.
     pub batches: u64,
     /// Maximum messages in a batch.
     pub batch: u64,
@@ -45,10 +45,10 @@ pub struct StreamParameters {
     pub maintenance: u64,
 }
 
-/// The lowest, some, all but a sign, one half, the other half, all but the lowest.
-const PLAIN: [u64; 6] = [1, 6, u64::MAX >> 1, u32::MAX as u64, !(u32::MAX as u64), u64::MAX ^ 1];
+/// Ignored bits: the lowest, two, all but the sign, the lower half, the upper half, all but the lowest.
+const USUAL_MASKS: [u64; 6] = [1, 6, u64::MAX >> 1, u32::MAX as u64, !(u32::MAX as u64), u64::MAX ^ 1];
 
-/// Some events of each kind. The other shapes change individual fields.
+/// Some events of each kind. Other shapes change single fields.
 const MIXED: StreamParameters = StreamParameters {
     contexts: 2,
     sources: 4,
@@ -57,7 +57,7 @@ const MIXED: StreamParameters = StreamParameters {
     any_source_percent: 15,
     any_tag_percent: 10,
     masked_percent: 10,
-    masks: PLAIN.len() as u64,
+    masks: USUAL_MASKS.len() as u64,
     unknown_percent: 5,
     posts: 40,
     arrivals: 40,
@@ -68,24 +68,30 @@ const MIXED: StreamParameters = StreamParameters {
     maintenance: 2,
 };
 
-/// Many duplicates of receives.
-const ALIKE: StreamParameters =
+/// Many receives with the same selector.
+const DUPLICATES: StreamParameters =
     StreamParameters { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
 
 /// Shapes of [`check`](crate::check()), by name.
 pub const SHAPES: &[(&str, StreamParameters)] = &[
     ("mixed", MIXED),
-    ("one of each", StreamParameters { contexts: 1, sources: 1, tags: 1, ..MIXED }),
-    ("wild", StreamParameters { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED }),
+    ("one key", StreamParameters { contexts: 1, sources: 1, tags: 1, ..MIXED }),
     (
-        "wide",
+        "wildcards",
+        StreamParameters { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED },
+    ),
+    (
+        "wide numbers",
         StreamParameters { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED },
     ),
-    ("wild and alike", StreamParameters { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..ALIKE }),
-    // Two sources are equal in their lower half.
     (
-        "wide and alike",
-        StreamParameters { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE },
+        "wildcards and duplicates",
+        StreamParameters { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..DUPLICATES },
+    ),
+    // Two sources are equal in their lower bits.
+    (
+        "wide numbers and duplicates",
+        StreamParameters { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..DUPLICATES },
     ),
     (
         "no wildcards",
@@ -101,8 +107,8 @@ pub const SHAPES: &[(&str, StreamParameters)] = &[
         "long unexpected queue",
         StreamParameters { posts: 30, arrivals: 70, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
     ),
-    ("nameless", StreamParameters { unknown_percent: 50, withdrawals: 30, ..MIXED }),
-    ("withdrawn", StreamParameters { withdrawals: 60, contexts: 1, sources: 2, tags: 2, ..MIXED }),
+    ("unknown sources", StreamParameters { unknown_percent: 50, withdrawals: 30, ..MIXED }),
+    ("withdrawals", StreamParameters { withdrawals: 60, contexts: 1, sources: 2, tags: 2, ..MIXED }),
     ("many contexts", StreamParameters { contexts: 300, sources: 2, tags: 2, ..MIXED }),
     (
         "many masks",
@@ -115,15 +121,18 @@ pub const SHAPES: &[(&str, StreamParameters)] = &[
             ..MIXED
         },
     ),
-    ("upkeep", StreamParameters { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
-    // Some hundred messages meet some hundred receives with many duplicates.
     (
-        "in batches",
+        "maintenance",
+        StreamParameters { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED },
+    ),
+    // Some hundred messages match some hundred receives, many of them duplicates.
+    (
+        "large batches",
         StreamParameters { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED },
     ),
 ];
 
-/// Creates up to `events` events, or fewer if the choices run out.
+/// Creates a random stream of `events` events, or fewer if the choices run out.
 pub fn stream(shape: StreamParameters, choices: Choices<'_>, events: usize) -> Vec<Event> {
     let issued = Issued::default();
     let mut generator = Generator { shape, choices, receives: 0, messages: 0, issued, probed: None };
@@ -135,8 +144,8 @@ pub fn stream(shape: StreamParameters, choices: Choices<'_>, events: usize) -> V
     stream
 }
 
-/// Decodes a fuzzer's bytes: the first selects the shape, the second a [relabelling](Relabelling), if any.
-/// Each event takes about three bytes. All bytes are valid.
+/// Decodes a fuzzer's bytes to a stream. The first byte selects the shape, the second a
+/// [relabelling](Relabelling), if any. An event takes about three bytes. All bytes are valid.
 pub fn decode(bytes: &[u8]) -> Vec<Event> {
     let mut choices = Choices::Bytes(bytes);
     let shape = SHAPES[choices.below(SHAPES.len() as u64) as usize].1;
@@ -160,7 +169,7 @@ struct Generator<'a> {
 impl Generator<'_> {
     fn event(&mut self) -> Event {
         if let Some(selector) = self.probed.take() {
-            // The next event often checks the probe's result.
+            // The next event is often a call that must find the probed message.
             match self.choices.below(4) {
                 0 => return Event::Post(self.receive(selector)),
                 1 => return Event::MatchedProbe(selector),
@@ -171,9 +180,9 @@ impl Generator<'_> {
         let weights = [posts, arrivals, probes, withdrawals, batches, maintenance];
         let mut at = self.choices.below(weights.iter().sum());
         let kind = weights.iter().position(|&weight| {
-            let here = at < weight;
+            let is_selected = at < weight;
             at = at.saturating_sub(weight);
-            here
+            is_selected
         });
         match kind {
             Some(0) => {
@@ -229,7 +238,7 @@ impl Generator<'_> {
         let at = self.choices.below(self.shape.masks);
         // One bit, all bits except one, and random bits.
         let random = Choices::Seed(at).below(u64::MAX);
-        let ignore = match (PLAIN.get(at as usize), at % 4) {
+        let ignore = match (USUAL_MASKS.get(at as usize), at % 4) {
             (Some(&plain), _) => plain,
             (None, 0) => 1 << (random % 64),
             (None, 1) => !(1 << (random % 64)),
@@ -239,7 +248,7 @@ impl Generator<'_> {
         Wild::Masked(TagMask { value: self.tag(), ignore })
     }
 
-    /// Sometimes an earlier id, because a caller may reuse the id of a removed entry.
+    /// A new id, or sometimes an earlier id, because a caller may reuse the id of a removed entry.
     fn id(&mut self, issued: u64) -> u64 {
         if issued > 0 && self.choices.below(16) == 15 { 1 + self.choices.below(issued) } else { issued + 1 }
     }

@@ -1,8 +1,8 @@
-//! Interleaved streams on two engines: a call on one engine must not change the other.
+//! Interleaved streams on two engines: a call on one engine must not change the other engine.
 //!
 //! An engine with process-wide state, such as the queues of an MPI library, keeps every law while no other
-//! engine exists. The events of a stream alternate between two engines, and each is checked separately. At
-//! the end, the first engine is dropped with queued entries, and the second continues.
+//! engine exists. Here the events of a stream alternate between two engines, and each engine is checked
+//! separately. At the end, the first engine is dropped with queued entries, and the second continues.
 
 use matchpoint::{Engine, Event};
 
@@ -12,17 +12,17 @@ use crate::run::{Checker, Run, catch_panics, run, substitute};
 use crate::shrink::shrink;
 use crate::terms::Terms;
 
-/// Leaves out an event that the next engine does not admit, without alternating. The result therefore gives
-/// the same calls again.
+/// Omits events that the next engine's oracle does not admit. Omitted events do not alternate, so that the
+/// played events give the same calls again.
 fn run_interleaved(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
     let mut engines = [factory(), factory()];
-    let mut watches = engines.each_ref().map(|engine| Checker::new(&**engine, terms));
+    let mut checkers = engines.each_ref().map(|engine| Checker::new(&**engine, terms));
     let mut played = Vec::with_capacity(events.len());
     let mut result = Ok(());
     for event in events {
         let turn = played.len() % 2;
-        if let Some(event) = watches[turn].admit(event) {
-            result = watches[turn].play(&mut *engines[turn], &event).map_err(|broken| (turn, broken));
+        if let Some(event) = checkers[turn].admit(event) {
+            result = checkers[turn].play(&mut *engines[turn], &event).map_err(|broken| (turn, broken));
             played.push(event);
             if result.is_err() {
                 break;
@@ -30,27 +30,27 @@ fn run_interleaved(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run 
         }
     }
     let substitute = engines.iter().find_map(|engine| substitute(&**engine));
-    let ended = result.and_then(|()| end_both_engines(engines, &watches));
+    let ended = result.and_then(|()| end_both_engines(engines, &checkers));
     let broken = ended.err().map(|(turn, Broken { how, .. })| {
-        Broken::new(Law::Apart, format!("On the {} of two engines: {how}", ["first", "second"][turn]))
+        Broken::new(Law::Independence, format!("On the {} of two engines: {how}", ["first", "second"][turn]))
     });
-    Run { played, matches: watches.iter().map(Checker::matches).sum(), broken, substitute }
+    Run { played, matches: checkers.iter().map(Checker::matches).sum(), broken, substitute }
 }
 
-fn end_both_engines(engines: [Box<dyn Engine>; 2], watches: &[Checker; 2]) -> Result<(), (usize, Broken)> {
+fn end_both_engines(engines: [Box<dyn Engine>; 2], checkers: &[Checker; 2]) -> Result<(), (usize, Broken)> {
     for turn in [0, 1] {
-        watches[turn].compare(&*engines[turn]).map_err(|broken| (turn, broken))?;
+        checkers[turn].compare(&*engines[turn]).map_err(|broken| (turn, broken))?;
     }
     let [first, mut second] = engines;
     catch_panics(|| drop(first)).map_err(|broken| (0, broken))?;
-    watches[1].close_all(&mut *second).map_err(|broken| (1, broken))
+    checkers[1].close_all(&mut *second).map_err(|broken| (1, broken))
 }
 
 fn events_by_engine(played: &[Event]) -> [Vec<Event>; 2] {
     [0, 1].map(|turn| played.iter().skip(turn).step_by(2).cloned().collect())
 }
 
-/// Shrinks a stream, also by two events at a time: leaving out one event moves all later events to the other
+/// Shrinks a stream, also by two events at a time: removal of one event moves all later events to the other
 /// engine.
 fn shrink_interleaved(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
     let mut events = shrink(events, fails);
@@ -61,10 +61,11 @@ fn shrink_interleaved(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> V
     events
 }
 
-/// Runs one stream interleaved on two new engines. `stream` is its name.
+/// Runs the stream called `stream` interleaved on two new engines.
 ///
 /// # Errors
-/// The violation, shrunk. If the events of one engine alone break a law, this law; if not, [`Law::Apart`].
+/// The violation, shrunk: of the law that the events of one engine alone break, else of
+/// [`Law::Independence`].
 pub(crate) fn check_interleaved(
     factory: Factory<'_>,
     events: &[Event],
@@ -78,14 +79,14 @@ pub(crate) fn check_interleaved(
         return Ok(report);
     };
     for half in events_by_engine(&first.played) {
-        check_events(factory, half, terms, || format!("{stream}, one half alone"))?;
+        check_events(factory, half, terms, || format!("{stream}, events of one engine alone"))?;
     }
-    let entangled = |events: &[Event]| {
+    let fails_only_together = |events: &[Event]| {
         let both = played(events);
         let alone = |half: &Vec<Event>| run(&mut *factory(), half, terms).broken.is_none();
         both.broken.is_some() && events_by_engine(&both.played).iter().all(alone)
     };
-    let shrunk = played(&shrink_interleaved(first.played, &entangled));
+    let shrunk = played(&shrink_interleaved(first.played, &fails_only_together));
     let (broken, events, substitute) = (shrunk.broken.unwrap_or(broken), shrunk.played, shrunk.substitute);
     Err(Box::new(Violation { broken, events, stream: stream.to_owned(), substitute, played: report }))
 }

@@ -1,12 +1,13 @@
-//! Selectors and envelopes of issued ids, for the callers of withdrawals.
+//! Selectors and envelopes of issued ids, which the callers of withdrawals pass.
 
 use std::collections::HashMap;
 
 use matchpoint::{ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
 
-/// The last selector or envelope of each id. A readdressed message has its new source.
+/// The last selector or envelope of each id. The envelope of a readdressed message has the new source.
 ///
-/// An unknown id gets those of the last issued entry, although an engine must not withdraw this entry.
+/// An id that was not issued gets the selector or envelope of the last issued entry, which an engine must
+/// then not withdraw.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Issued {
     receives: HashMap<RecvId, Selector>,
@@ -50,7 +51,7 @@ impl Issued {
         self.messages.insert(message.id, message.envelope);
     }
 
-    /// Gives a withdrawal the selector or envelope of its id.
+    /// Returns a withdrawal with the selector or envelope of its id, other events unchanged.
     pub fn completed(&self, event: Event) -> Event {
         match event {
             Event::Cancel(receive) => Event::Cancel(self.receive(receive.id)),

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-/// Promises of an engine: the rules of [`matchpoint::engine`].
+/// A promise of every engine: a rule of [`matchpoint::engine`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Law {
     /// Rule 2 of the contract.
@@ -15,7 +15,7 @@ pub enum Law {
     MatchedProbe,
     /// A cancel removes only a posted receive.
     Cancel,
-    /// A retraction removes only a queued message.
+    /// A retract removes only a queued message.
     Retract,
     /// A readdressed message keeps its age, or takes a matching receive.
     Readdress,
@@ -23,11 +23,11 @@ pub enum Law {
     Hints,
     /// A close empties a context.
     Close,
-    /// After the failure of a source, only any-source receives remain.
+    /// The failure of a source removes the receives with this source.
     FailSource,
-    /// A batch has the same results as its messages one by one.
+    /// A batch has the results of its messages one by one.
     Batch,
-    /// An engine refuses only calls that the contract permits to refuse.
+    /// An engine refuses only calls that it may refuse.
     Refusal,
     /// Both queues have the expected contents between two calls.
     Queues,
@@ -36,7 +36,7 @@ pub enum Law {
     /// A call does not panic or crash, and returns a valid result.
     Panic,
     /// Calls on one engine do not change another engine.
-    Apart,
+    Independence,
 }
 
 impl Law {
@@ -51,16 +51,20 @@ impl Law {
                 "A posted receive takes the oldest unexpected message it matches; if none, it joins the posted queue."
             }
             Law::Probe => {
-                "A probe finds the message that a receive with its selector would take, and leaves it."
+                "A probe finds the message that a receive with its selector would take, and the message stays queued."
             }
             Law::MatchedProbe => {
                 "A matched probe takes the message that a receive with its selector would take."
             }
-            Law::Cancel => "Cancel is true if the receive was still posted, and then it no longer is.",
-            Law::Retract => "Retract is true if the message was still queued, and then it no longer is.",
+            Law::Cancel => {
+                "Cancel returns true and removes the receive if the receive is posted; else false."
+            }
+            Law::Retract => {
+                "Retract returns true and removes the message if the message is queued; else false."
+            }
             Law::Readdress => {
-                "Readdress sets the source of a message with unknown source: it takes the oldest posted receive it \
-                 then matches; if none, it stays queued at its age."
+                "Readdress sets the source of a message with unknown source. The message takes the oldest posted receive \
+                 that it then matches; if none, the message stays queued at its age."
             }
             Law::Hints => {
                 "Assertions are refused if a queued entry breaks them, and end when their context is closed."
@@ -74,21 +78,21 @@ impl Law {
             }
             Law::Batch => "A batch equals its messages one by one, up to the first refused message.",
             Law::Refusal => {
-                "A call is refused if it breaks an assertion or finds no room, and then does not change the engine."
+                "A call is refused only if it breaks an assertion or the table is full. A refused call changes nothing."
             }
             Law::Queues => "The queues contain every entry added and not removed, oldest first.",
             Law::Footprint => {
-                "The footprint includes the ids of the queued entries, and the peak is not less."
+                "The footprint is at least the bytes of the queued ids, and the peak is at least the footprint."
             }
-            Law::Panic => "No call panics, crashes or returns an invalid answer.",
-            Law::Apart => {
+            Law::Panic => "No call panics, crashes or returns an invalid result.",
+            Law::Independence => {
                 "Calls on one engine do not change another engine: these events alternate between two engines."
             }
         }
     }
 }
 
-/// A broken law, with the outcome.
+/// A broken law, and how a call broke the law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
     /// The law.

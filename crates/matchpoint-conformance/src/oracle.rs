@@ -1,4 +1,4 @@
-//! Test oracle: stores both queues and checks each outcome against the contract.
+//! Test oracle: keeps the expected queues, and checks each outcome of an engine against the contract.
 
 mod aged_queue;
 mod compare;
@@ -15,10 +15,10 @@ use self::aged_queue::AgedQueue;
 use crate::law::{Broken, Law};
 use crate::terms::{Terms, is_mpi};
 
-/// Checks one engine from its first call on.
+/// Checks one engine, from its first call on.
 ///
-/// The oracle follows the choices that the contract leaves to the engine ([`Order::PerSource`],
-/// [`Order::None`], a full table).
+/// Where the contract permits several outcomes ([`Order::PerSource`], [`Order::None`], a full table), the
+/// oracle continues with the engine's outcome.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     order: Order,
@@ -26,23 +26,23 @@ pub struct Oracle {
     posted: AgedQueue<Receive>,
     unexpected: AgedQueue<Message>,
     hints: BTreeMap<ContextId, Hints>,
-    /// Result of the previous event, if a probe.
+    /// Selector and result of the previous event, if it is a probe.
     promise: Option<(Selector, Option<MsgId>)>,
     matches: u64,
 }
 
 type Verdict = Result<(), Broken>;
 
-fn broken(law: Law, how: String) -> Verdict {
+fn broken_law(law: Law, how: String) -> Verdict {
     Err(Broken::new(law, how))
 }
 
-fn require(holds: bool, law: Law, how: impl FnOnce() -> String) -> Verdict {
-    if holds { Ok(()) } else { broken(law, how()) }
+fn require_law(holds: bool, law: Law, how: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { broken_law(law, how()) }
 }
 
 impl Oracle {
-    /// Creates an oracle for an engine that promises `order`. The terms may relax the order.
+    /// Creates an oracle for an engine that promises `order`, unless the terms require another order.
     pub fn new(order: Order, terms: impl Into<Terms>) -> Self {
         let terms = terms.into();
         Oracle {
@@ -56,17 +56,16 @@ impl Oracle {
         }
     }
 
-    /// The call as a caller may make it. `None` if no caller may make it: the engine lacks or forbids the
-    /// call, or the id is already queued.
+    /// The event as a correct caller makes the call. `None` if no correct caller makes the call: the engine
+    /// lacks the call, the terms exclude the call, or the id is already queued.
     ///
-    /// A withdrawal of a queued id gets the queued entry's selector or envelope, whatever a generated or
-    /// shrunk stream contains.
+    /// A withdrawal of a queued id gets the selector or envelope of the queued entry.
     pub fn admit(&self, event: &Event) -> Option<Event> {
-        let event = self.completed(event);
-        self.admits(&event).then_some(event)
+        let event = self.with_queued_entry(event);
+        self.is_correct_call(&event).then_some(event)
     }
 
-    fn completed(&self, event: &Event) -> Event {
+    fn with_queued_entry(&self, event: &Event) -> Event {
         let posted = |receive: &Receive| self.posted.get(receive.id.0).copied().unwrap_or(*receive);
         let queued = |message: &Message| {
             let queued = self.unexpected.get(message.id.0).unwrap_or(message);
@@ -80,7 +79,7 @@ impl Oracle {
         }
     }
 
-    fn admits(&self, event: &Event) -> bool {
+    fn is_correct_call(&self, event: &Event) -> bool {
         if !self.terms.calls.include(event) || self.terms.mpi_only && !is_mpi(event) {
             return false;
         }
@@ -102,12 +101,12 @@ impl Oracle {
         &self.terms
     }
 
-    /// Matches so far, by posts, arrivals, matched probes and readdressings.
+    /// Number of matches so far, by posts, arrivals, matched probes and readdresses.
     pub fn matches(&self) -> u64 {
         self.matches
     }
 
-    /// Entries of both queues.
+    /// Number of entries in both queues.
     pub fn queued(&self) -> usize {
         self.posted.len() + self.unexpected.len()
     }
@@ -162,7 +161,7 @@ impl Oracle {
         if self.hints(context).allow_overtaking { Order::None } else { self.order }
     }
 
-    fn admitted(&self, selector: &Selector) -> bool {
+    fn is_admitted(&self, selector: &Selector) -> bool {
         self.hints(selector.context()).admit(selector).is_ok()
     }
 }

@@ -1,8 +1,8 @@
-//! Relabelled streams: other ids, contexts, sources and tags, in all 64 bits. Generated streams count from 0.
+//! Relabelled streams: generated streams with other ids, contexts, sources and tags, which use all bits.
 //!
-//! Bits are permuted and some are inverted: numbers that differed in a low bit differ at any position. Masks
-//! are permuted in the same way, so the same entries match. Shrinking restores plain numbers bit by bit
-//! ([`shrink`](crate::shrink)).
+//! Generated streams count from 0. Here bits are permuted and some are inverted: numbers that differed in a
+//! low bit differ at any position. Masks are permuted in the same way, so the same entries match.
+//! [`shrink`](crate::shrink) restores small numbers bit by bit.
 
 use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 
@@ -19,11 +19,12 @@ struct Bits {
 }
 
 impl Bits {
-    /// `turn` selects the position of the lowest bit. `width` consecutive turns cover all positions.
+    /// `turn` selects the position of the lowest bit; `width` consecutive turns cover all positions.
     fn new(width: u32, turn: u64, choices: &mut Choices<'_>) -> Self {
         let stride = 2 * choices.below(u64::from(width) / 2) as u32 + 1;
         let shift = (turn % u64::from(width)) as u32;
-        // One in four inverts nothing, so that numbers stay sparse. One in four inverts all upper bits.
+        // In one of four cases no bit is inverted, so that numbers stay sparse. In one of four, all upper
+        // bits are inverted.
         let inverted = match choices.below(4) {
             0 => 0,
             1 => u64::MAX << choices.below(48),
@@ -32,17 +33,17 @@ impl Bits {
         Bits { width, stride, shift, inverted: inverted & (u64::MAX >> (64 - width)) }
     }
 
-    fn moved(&self, number: u64) -> u64 {
+    fn move_bits(&self, number: u64) -> u64 {
         let to = |at: u32| (at * self.stride + self.shift) % self.width;
         (0..self.width).map(|at| (number >> at & 1) << to(at)).fold(0, |sum, bit| sum | bit)
     }
 
     fn number(&self, number: u64) -> u64 {
-        self.moved(number) ^ self.inverted
+        self.move_bits(number) ^ self.inverted
     }
 }
 
-/// A bijection for each kind of number.
+/// A bijection for each kind of number in events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Relabelling {
     contexts: Bits,
@@ -53,7 +54,8 @@ pub struct Relabelling {
 }
 
 impl Relabelling {
-    /// 64 consecutive numbers move the lowest bit of each kind to every position.
+    /// Creates relabelling `number`. Over 64 consecutive numbers, the lowest bit of each kind moves to every
+    /// position.
     pub fn new(number: u64) -> Self {
         let mut choices = Choices::Seed(number ^ 0xD15_6015E);
         let mut bits = |width, turn| Bits::new(width, turn, &mut choices);
@@ -77,7 +79,7 @@ impl Numbers for Relabelling {
         ContextId(self.contexts.number(context.0.into()) as u32)
     }
 
-    /// Keeps `Rank::UNKNOWN`: the source that would map to it maps to its image.
+    /// Keeps `Rank::UNKNOWN`: the source that maps to `UNKNOWN` gets the image of `UNKNOWN`.
     fn source(&mut self, source: Rank) -> Rank {
         let number = |source: Rank| Rank(self.sources.number(source.0.into()) as u32);
         match number(source) {
@@ -91,7 +93,7 @@ impl Numbers for Relabelling {
     }
 
     fn mask(&mut self, mask: TagMask) -> Wild<Tag> {
-        Wild::Masked(TagMask { value: self.tag(mask.value), ignore: self.tags.moved(mask.ignore) })
+        Wild::Masked(TagMask { value: self.tag(mask.value), ignore: self.tags.move_bits(mask.ignore) })
     }
 
     fn receive(&mut self, id: u64) -> u64 {

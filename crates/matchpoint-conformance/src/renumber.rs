@@ -4,13 +4,13 @@ use matchpoint::{
     ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
 
-/// The default leaves numbers unchanged.
+/// New numbers for the numbers of an event. The default methods return the old numbers.
 pub(crate) trait Numbers {
     fn context(&mut self, context: ContextId) -> ContextId {
         context
     }
 
-    /// New source. The method is not called for an unknown source.
+    /// Called for known sources only.
     fn source(&mut self, source: Rank) -> Rank {
         source
     }
@@ -36,8 +36,8 @@ pub(crate) fn map(event: &Event, to: &mut impl Numbers) -> Event {
     match event {
         Event::Post(posted) => Event::Post(receive(posted, to)),
         Event::Arrive(sent) => Event::Arrive(message(sent, to)),
-        Event::Probe(asked) => Event::Probe(selector(asked, to)),
-        Event::MatchedProbe(asked) => Event::MatchedProbe(selector(asked, to)),
+        Event::Probe(given) => Event::Probe(selector(given, to)),
+        Event::MatchedProbe(given) => Event::MatchedProbe(selector(given, to)),
         Event::Cancel(posted) => Event::Cancel(receive(posted, to)),
         Event::Retract(sent) => Event::Retract(message(sent, to)),
         Event::Readdress(sent, of) => Event::Readdress(message(sent, to), source(*of, to)),
@@ -62,13 +62,13 @@ fn message(sent: &Message, to: &mut impl Numbers) -> Message {
     Message::new(MsgId(to.message(sent.id.0)), envelope)
 }
 
-fn selector(asked: &Selector, to: &mut impl Numbers) -> Selector {
-    let context = to.context(asked.context());
-    let source = match asked.source() {
+fn selector(given: &Selector, to: &mut impl Numbers) -> Selector {
+    let context = to.context(given.context());
+    let source = match given.source() {
         Wild::Is(source) => Wild::Is(to.source(source)),
         any => any,
     };
-    let tag = match asked.tag() {
+    let tag = match given.tag() {
         Wild::Is(tag) => Wild::Is(to.tag(tag)),
         Wild::Masked(mask) => to.mask(mask),
         Wild::Any => Wild::Any,

@@ -1,4 +1,4 @@
-//! Result of a stream on a new engine: counts, or the broken law.
+//! Report of a check: counts, or the broken law with its script.
 
 use std::fmt::{self, Display};
 use std::mem;
@@ -14,22 +14,22 @@ use crate::terms::Terms;
 /// Counts of a check without a violation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// Streams, each on one or two new engines.
+    /// Number of streams, each on one or two new engines.
     pub streams: u64,
-    /// Events of all streams.
+    /// Number of events of all streams.
     pub events: u64,
-    /// Matches of all streams.
+    /// Number of matches of all streams.
     pub matches: u64,
-    /// The fallback engine that replaced the requested engine.
+    /// The fallback engine that ended some streams, if any.
     pub substitute: Option<Substitute>,
 }
 
-/// A fallback engine that replaced another engine: see [`Engine::substitute`].
+/// A fallback engine in use: see [`Engine::substitute`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {
-    /// The first fallback engine.
+    /// Name of the first fallback engine.
     pub name: String,
-    /// Streams that ended on the fallback engine.
+    /// Number of streams that ended on a fallback engine.
     pub streams: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct Violation {
     pub events: Vec<Event>,
     /// The stream that broke the law first.
     pub stream: String,
-    /// The fallback engine that broke the law in the script.
+    /// The fallback engine in use at the end of the script, if any.
     pub substitute: Option<String>,
     /// Counts before the violation.
     pub played: Report,
@@ -66,7 +66,7 @@ impl Report {
         Report { streams: 1, events: run.played.len() as u64, matches: run.matches, substitute }
     }
 
-    /// A violation gets the counts so far.
+    /// Adds the counts of a stream. A violation gets the counts so far.
     pub(crate) fn take(&mut self, stream: Result<Report, Box<Violation>>) -> Result<(), Box<Violation>> {
         match stream {
             Ok(report) => {
@@ -92,7 +92,7 @@ impl Report {
     }
 }
 
-/// Runs one stream on a new engine. `stream` returns its name.
+/// Runs `events` on a new engine. `stream` returns the name of the stream.
 ///
 /// # Errors
 /// The violation, shrunk.

@@ -12,35 +12,34 @@ use crate::terms::Terms;
 /// Result of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Run {
-    /// Events that ran. Calls that no caller may make, such as a duplicate id, and calls that the engine
-    /// lacks are left out. A withdrawal of a queued entry has the selector or envelope of the entry.
+    /// Events that ran, as [`Oracle::admit`] returned them.
     pub played: Vec<Event>,
-    /// Matches.
+    /// Number of matches.
     pub matches: u64,
-    /// Law broken by the last event, or by closing all contexts after the last event.
+    /// Law broken by the last event, or by the close of all contexts after the last event.
     pub broken: Option<Broken>,
     /// The fallback engine in use before all contexts were closed: see [`Engine::substitute`].
     pub substitute: Option<String>,
 }
 
-/// Queues up to `SHORT` entries are compared after each event. Longer queues are compared after 64 events,
-/// and after `RARE` events if the call is rare.
-const SHORT: usize = 32;
-const RARE: usize = 4;
+/// Queues of at most this length are compared after each event. Longer queues are compared after 64 events,
+/// but after [`EVENTS_AFTER_RARE`] events if the last call is rare.
+const SHORT_QUEUE: usize = 32;
+const EVENTS_AFTER_RARE: usize = 4;
 
-/// Longer queues are compared at a rate of `EACH` entries per event: 140,000 entries after each event would
-/// take hours.
-const LONG: usize = 4096;
-const EACH: usize = 4;
+/// Queues beyond this length are compared at a mean rate of [`ENTRIES_PER_EVENT`] entries per event: 140,000
+/// entries after each event take hours.
+const LONG_QUEUE: usize = 4096;
+const ENTRIES_PER_EVENT: usize = 4;
 
 /// Runs `events` on a new engine under an [`Oracle`], up to the first broken law.
 pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -> Run {
-    let mut watch = Checker::new(engine, terms.into());
+    let mut checker = Checker::new(engine, terms.into());
     let mut played = Vec::with_capacity(events.len());
     let mut broken = None;
     for event in events {
-        if let Some(event) = watch.admit(event) {
-            let result = watch.play(engine, &event);
+        if let Some(event) = checker.admit(event) {
+            let result = checker.play(engine, &event);
             played.push(event);
             if let Err(found) = result {
                 broken = Some(found);
@@ -49,28 +48,26 @@ pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -
         }
     }
     let substitute = substitute(engine);
-    let broken = broken.or_else(|| watch.close_all(engine).err());
-    Run { played, matches: watch.matches(), broken, substitute }
+    let broken = broken.or_else(|| checker.close_all(engine).err());
+    Run { played, matches: checker.matches(), broken, substitute }
 }
 
-/// The fallback engine in use. `None` also if the query panics.
+/// The fallback engine in use; `None` also if the query panics.
 pub(crate) fn substitute(engine: &dyn Engine) -> Option<String> {
     catch_panics(|| engine.substitute().map(str::to_owned)).ok().flatten()
 }
 
-/// An oracle, and the events since the last full comparison.
 pub(crate) struct Checker {
     oracle: Oracle,
-    since: usize,
+    events_since_compare: usize,
 }
 
 impl Checker {
     pub(crate) fn new(engine: &dyn Engine, terms: Terms) -> Self {
         let terms = Terms { demands: engine.demands(), ..terms };
-        Checker { oracle: Oracle::new(engine.order(), terms), since: 0 }
+        Checker { oracle: Oracle::new(engine.order(), terms), events_since_compare: 0 }
     }
 
-    /// As [`Oracle::admit`].
     pub(crate) fn admit(&self, event: &Event) -> Option<Event> {
         self.oracle.admit(event)
     }
@@ -80,9 +77,9 @@ impl Checker {
     }
 
     pub(crate) fn play(&mut self, engine: &mut dyn Engine, event: &Event) -> Result<(), Broken> {
-        self.since += 1;
-        if run_event(engine, &mut self.oracle, event, self.since)? {
-            self.since = 0;
+        self.events_since_compare += 1;
+        if run_event(engine, &mut self.oracle, event, self.events_since_compare)? {
+            self.events_since_compare = 0;
         }
         Ok(())
     }
@@ -96,8 +93,8 @@ impl Checker {
     }
 }
 
-/// An adapter for an engine of another language panics with a boxed error if a result is invalid. Such a
-/// panic is reported as an invalid result.
+/// Converts a panic to a broken law. The adapter of an engine of another language panics with a boxed error
+/// if a result is invalid: the error is then the text.
 pub(crate) fn catch_panics<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         if let Some(answer) = panic.downcast_ref::<Box<dyn Error + Send + Sync>>() {
@@ -105,26 +102,26 @@ pub(crate) fn catch_panics<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
         }
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-        Broken::new(Law::Panic, format!("It panicked: {}.", text.as_deref().unwrap_or("no message")))
+        Broken::new(Law::Panic, format!("The call panicked: {}.", text.as_deref().unwrap_or("no message")))
     })
 }
 
-/// `since` events after the last full comparison. Returns true after a full comparison.
+/// Runs one event. Returns true if both queues were compared in full.
 fn run_event(
     engine: &mut dyn Engine,
     oracle: &mut Oracle,
     event: &Event,
-    since: usize,
+    events_since_compare: usize,
 ) -> Result<bool, Broken> {
     let outcome = catch_panics(|| event.play(engine))?;
     oracle.check(event, &outcome)?;
     let compared = match oracle.queued() {
-        queued if queued <= SHORT => true,
-        queued if queued <= LONG => {
-            let often = if is_frequent(event) { 64 } else { RARE };
-            since >= often || is_refusal(&outcome)
+        queued if queued <= SHORT_QUEUE => true,
+        queued if queued <= LONG_QUEUE => {
+            let interval = if is_frequent(event) { 64 } else { EVENTS_AFTER_RARE };
+            events_since_compare >= interval || is_refusal(&outcome)
         }
-        queued => since * EACH >= queued,
+        queued => events_since_compare * ENTRIES_PER_EVENT >= queued,
     };
     catch_panics(|| if compared { oracle.compare(engine) } else { oracle.compare_lengths(engine) })??;
     Ok(compared)
@@ -138,7 +135,8 @@ fn is_refusal(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Posted(Err(_)) | Outcome::Arrived(Err(_)) | Outcome::Hinted(Err(_)))
 }
 
-/// Into one [`Drained`] that is not empty.
+/// Closes all contexts. The list of removed entries is not empty at first, because a close must append to the
+/// list.
 fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
     catch_panics(|| oracle.compare(engine))??;
     if !oracle.terms().calls.close {
@@ -162,7 +160,7 @@ fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
     }
     let (drained, expected) = (drained_text(&drained), drained_text(&expected));
     let how = format!(
-        "Closing all after that, into what holds an entry of each kind, left {drained}, not {expected}."
+        "The close of all contexts after the last event, with an entry in each drained list, returned {drained}, not {expected}."
     );
     Err(Broken::new(Law::Close, how))
 }

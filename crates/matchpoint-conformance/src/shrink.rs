@@ -1,4 +1,4 @@
-//! Shrinks a stream that breaks a law to a short and plain stream that still breaks the law.
+//! Shrinking: a stream that breaks a law becomes a short and simple stream that still breaks the law.
 
 mod long;
 mod numbers;
@@ -9,14 +9,14 @@ use std::cell::Cell;
 use matchpoint::Event;
 
 use self::numbers::plainer_numbers;
-use self::plainer::{Fails, LONG, leave_out, simpler};
+use self::plainer::{Fails, LONG, remove_parts, simpler_forms};
 use crate::issued::Issued;
 
-/// Events of all attempts; about a minute.
+/// Maximum events of all attempts, about a minute.
 const BUDGET: usize = 40_000_000;
 
-/// Leaves out events (delta debugging, Zeller & Hildebrandt 2002), then tries plainer fields and smaller
-/// numbers, until neither shortens the stream. `fails` stays true.
+/// Removes events (delta debugging, Zeller & Hildebrandt 2002), then tries simpler fields and smaller
+/// numbers, until the stream no longer changes. `fails` holds for the result.
 pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let played = Cell::new(0);
     let fails = |events: &[Event]| {
@@ -29,7 +29,7 @@ pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     while events.len() <= LONG {
         let before = events.clone();
         events = completed(events, &fails);
-        events = leave_out(events, 1, &fails);
+        events = remove_parts(events, 1, &fails);
         events = simplify(events, &fails);
         events = plainer_numbers(events, &fails);
         if events == before {
@@ -39,7 +39,7 @@ pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     events
 }
 
-/// The remaining posts and arrivals may have become plainer.
+/// Updates withdrawals, because shrinking may have changed the selectors and envelopes of their entries.
 fn completed(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let mut issued = Issued::default();
     let complete = |event: &Event| {
@@ -53,7 +53,7 @@ fn completed(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
 
 fn simplify(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for at in 0..events.len() {
-        while let Some(simpler) = simpler(&events[at]).into_iter().find(|simpler| {
+        while let Some(simpler) = simpler_forms(&events[at]).into_iter().find(|simpler| {
             let mut tried = events.clone();
             tried[at] = simpler.clone();
             fails(&tried)

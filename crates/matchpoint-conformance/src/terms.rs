@@ -1,27 +1,26 @@
-//! Exceptions for an engine, and calls that the engine lacks.
+//! Terms of a check: permitted deviations of an engine, and calls that the engine lacks.
 
 use matchpoint::{ContextId, Event, Hints, Message, Order, Selector, Wild};
 
-/// Terms of a check. The default has no exceptions and all calls. `true` converts to a fixed table, `false`
-/// to the default.
+/// Terms of a check. The default permits no deviations and requires all calls. `true` converts to a fixed
+/// table, `false` to the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
-    /// The engine has a table of fixed size and may refuse entries as
+    /// The engine has a table of fixed size and may refuse entries with
     /// [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
     /// Required order. By default the order that the engine [promises](matchpoint::Engine::order).
     pub order: Option<Order>,
-    /// Check only events of MPI programs: see [`is_mpi`].
+    /// Only run events that an MPI program can cause: see [`is_mpi`].
     pub mpi_only: bool,
     /// Calls that the engine has.
     pub calls: OptionalCalls,
-    /// Receives that the engine refuses in a context without a hint: the engine's
-    /// [demands](matchpoint::Engine::demands).
+    /// Assertions that the engine [requires](matchpoint::Engine::demands) of every context.
     pub demands: Hints,
 }
 
-/// True for a call that an MPI library could make. Ranks and tags are non-negative `int`s, and contexts have
-/// 16 bits as in MPICH. Tags have no mask, and sources are known.
+/// True if an MPI program can cause the event. Ranks and tags are non-negative `int`s, contexts have 16 bits
+/// as in MPICH, tags have no mask, and sources are known.
 pub fn is_mpi(event: &Event) -> bool {
     let int = |number: u64| number <= i32::MAX as u64;
     let context = |context: ContextId| context.0 <= u16::MAX.into();
@@ -29,17 +28,17 @@ pub fn is_mpi(event: &Event) -> bool {
         let of = &message.envelope;
         context(of.context) && int(of.source.0.into()) && int(of.tag.0)
     };
-    let selector = |asked: &Selector| {
+    let selector = |given: &Selector| {
         let source =
-            matches!(asked.source(), Wild::Any) || matches!(asked.source(), Wild::Is(of) if int(of.0.into()));
-        let tag = matches!(asked.tag(), Wild::Any) || matches!(asked.tag(), Wild::Is(of) if int(of.0));
-        context(asked.context()) && source && tag
+            matches!(given.source(), Wild::Any) || matches!(given.source(), Wild::Is(of) if int(of.0.into()));
+        let tag = matches!(given.tag(), Wild::Any) || matches!(given.tag(), Wild::Is(of) if int(of.0));
+        context(given.context()) && source && tag
     };
     match event {
         Event::Post(receive) | Event::Cancel(receive) => selector(&receive.selector),
         Event::Arrive(sent) | Event::Retract(sent) => message(sent),
         Event::ArriveBatch(sent) => sent.iter().all(message),
-        Event::Probe(asked) | Event::MatchedProbe(asked) => selector(asked),
+        Event::Probe(given) | Event::MatchedProbe(given) => selector(given),
         Event::Readdress(..) => false,
         Event::SetHints(of, _) | Event::Close(of) => context(*of),
         Event::FailSource(of, source) => context(*of) && int(source.0.into()),
@@ -52,8 +51,7 @@ impl From<bool> for Terms {
     }
 }
 
-/// Calls that an engine behind another interface may lack. A missing call is not made, and its laws are not
-/// checked. Every [`Engine`](matchpoint::Engine) of Matchpoint has all calls.
+/// Calls that an engine of a foreign library may lack. Laws of missing calls are not checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionalCalls {
     /// [`Engine::retract`](matchpoint::Engine::retract)
@@ -68,7 +66,7 @@ pub struct OptionalCalls {
     pub fail_source: bool,
     /// [`Engine::arrive_batch`](matchpoint::Engine::arrive_batch)
     pub arrive_batch: bool,
-    /// [`Engine::visit`](matchpoint::Engine::visit). Without `visit`, only the lengths of the queues are
+    /// [`Engine::visit`](matchpoint::Engine::visit). Without this call, only the lengths of the queues are
     /// compared.
     pub visit: bool,
     /// [`Engine::footprint`](matchpoint::Engine::footprint)

@@ -1,5 +1,5 @@
-//! Engines with worker threads in a child of `fork`, which has none of them. A separate program with one
-//! test, because locks of other threads stay locked in the child.
+//! Test: an engine with worker threads works in a child of `fork`, which has no workers. A separate program
+//! with one test, because locks of other threads stay locked in the child.
 
 #![cfg(all(unix, not(miri)))]
 #![allow(unsafe_code)]
@@ -18,22 +18,23 @@ unsafe extern "C" {
     fn _exit(status: i32) -> !;
 }
 
-/// The child must not panic, end by a signal, or run longer than a minute.
+/// Runs `what` in a child. The child must not panic, end by a signal, or run longer than a minute.
 fn in_child(what: impl FnOnce()) {
-    // SAFETY: the child calls functions that are unsafe only while another thread is inside, and none is.
+    // SAFETY: the functions that the child calls are unsafe only while another thread is inside; no thread
+    // is.
     let child = unsafe { fork() };
-    assert!(child >= 0, "there is no memory for a child");
+    assert!(child >= 0, "fork failed");
     if child == 0 {
         // SAFETY: `alarm` only takes a number.
         unsafe { alarm(60) };
-        let is_well = catch_unwind(AssertUnwindSafe(what)).is_ok();
+        let has_succeeded = catch_unwind(AssertUnwindSafe(what)).is_ok();
         // SAFETY: the child must not run the parent's test harness.
-        unsafe { _exit(i32::from(!is_well)) };
+        unsafe { _exit(i32::from(!has_succeeded)) };
     }
     let mut status = 0;
     // SAFETY: a child of this process; `status` is writable.
     assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "it has ended well");
+    assert_eq!(status, 0, "the child failed");
 }
 
 fn deliver_some(engine: &mut dyn Engine) {
@@ -56,10 +57,10 @@ fn forked_child_matches_and_drops_engine() {
         deliver_some(&mut *engine);
         let mut engine = Some(engine);
         in_child(|| {
-            let mut engine = engine.take().expect("it is the parent's as well");
+            let mut engine = engine.take().expect("the child has a copy of the engine");
             deliver_some(&mut *engine);
             drop(engine);
         });
-        deliver_some(&mut **engine.as_mut().expect("the child's is a copy"));
+        deliver_some(&mut **engine.as_mut().expect("the parent has its engine"));
     }
 }

@@ -1,6 +1,7 @@
-//! Missing memory causes a refusal, never an abort, and leaves the engine unchanged, at the first allocation
-//! of a call or at a random one. A separate program without the usual test harness, because the limit holds
-//! for all threads.
+//! Test: a call without memory is refused, changes nothing and never aborts.
+//!
+//! The first or a random allocation of a call fails. A separate program without the usual test harness,
+//! because the limit holds for all threads.
 
 mod alone;
 
@@ -18,7 +19,7 @@ use matchpoint_conformance::{Choices, Oracle, generate};
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Runs an event with at most `bytes` bytes to allocate. The caller's memory is reserved before.
+/// Runs an event with at most `bytes` bytes to allocate. Memory for results is reserved before.
 fn play_with_limit(engine: &mut dyn Engine, event: &Event, bytes: usize) -> Outcome {
     let entries = engine.posted_len() + engine.unexpected_len();
     let mut drained = Drained {
@@ -27,9 +28,9 @@ fn play_with_limit(engine: &mut dyn Engine, event: &Event, bytes: usize) -> Outc
         pending: Vec::with_capacity(entries),
     };
     let without_memory = |call: &mut dyn FnMut()| {
-        MEMORY.set_limit(MEMORY.allocated() + bytes).expect("a limit that is kept as yet");
+        MEMORY.set_limit(MEMORY.allocated() + bytes).expect("allocated bytes are below the limit");
         call();
-        MEMORY.set_limit(usize::MAX).expect("no limit is always kept");
+        MEMORY.set_limit(usize::MAX).expect("usize::MAX is no limit");
     };
     match event {
         Event::Close(context) => without_memory(&mut || engine.close(*context, &mut drained)),
@@ -63,21 +64,21 @@ fn is_refused(outcome: &Outcome) -> bool {
 
 fn queued(engine: &dyn Engine) -> Vec<Entry> {
     let mut entries = Vec::with_capacity(engine.posted_len() + engine.unexpected_len());
-    MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
+    MEMORY.set_limit(MEMORY.allocated()).expect("allocated bytes are below the limit");
     for queue in [Queue::Posted, Queue::Unexpected] {
         engine.visit(queue, &mut |entry| {
             entries.push(match entry {
-                // An engine may drop these fields.
+                // Without fields that an engine need not store.
                 Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
                 receive => receive,
             });
         });
     }
-    MEMORY.set_limit(usize::MAX).expect("no limit is always kept");
+    MEMORY.set_limit(usize::MAX).expect("usize::MAX is no limit");
     entries
 }
 
-/// One thread calls a concurrent engine.
+/// Creates an engine, or a concurrent engine with an adapter.
 fn made(name: &str) -> Box<dyn Engine> {
     match name.split_once(":engine=") {
         Some(_) => concurrent::create(name).map(|engine| Box::new(Alone(engine)) as Box<dyn Engine>),
@@ -86,7 +87,7 @@ fn made(name: &str) -> Box<dyn Engine> {
     .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Each event first without memory, and again with memory after a refusal. Returns the refusals.
+/// Runs each event without memory, and after a refusal with memory. Returns the number of refusals.
 fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
     let mut oracle = Oracle::new(engine.order(), false);
     let mut refusals = 0;
@@ -103,7 +104,7 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
         }
         if is_refused(&outcome) {
             refusals += 1;
-            assert_eq!(queued(engine), before, "{name}: {event} was refused, but changed what is queued");
+            assert_eq!(queued(engine), before, "{name}: the refused call {event} changed a queue");
             outcome = event.play(engine);
         }
         if let Err(broken) = oracle.check(event, &outcome).and_then(|()| oracle.compare(engine)) {
@@ -113,13 +114,13 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
     refusals
 }
 
-/// Steps that increase until the call succeeds.
+/// The next larger memory limit.
 fn budget(choices: &mut Choices<'_>, before: usize) -> usize {
-    // Engines allocate from a few bytes to some KiB at once, and a limit should fall between two allocations.
+    // Engines allocate from a few bytes to some KiB at once. A limit should fall between two allocations.
     before + (1 << choices.below(13)) + choices.below(100) as usize
 }
 
-/// A batch with little memory, then its rest with a little more.
+/// Runs a batch with little memory, then the rest with a little more.
 fn play_batch_with_random_limits(
     engine: &mut dyn Engine,
     name: &str,
@@ -148,7 +149,8 @@ fn play_batch_with_random_limits(
     }
 }
 
-/// Compares with `list`, each event with little memory, then a little more. Returns the refusals.
+/// Runs each event with little memory, then a little more, and compares with `list`. Returns the number of
+/// refusals.
 fn play_with_random_limits(name: &str, events: &[Event], mut choices: Choices<'_>) -> usize {
     let mut engines = [name, "list"].map(made);
     let mut oracle = Oracle::new(engines[0].order(), false);
@@ -156,8 +158,8 @@ fn play_with_random_limits(name: &str, events: &[Event], mut choices: Choices<'_
     for event in events {
         let Some(event) = &oracle.admit(event) else { continue };
         let (before, mut bytes) = (queued(&*engines[0]), 0);
-        let right = event.play(&mut *engines[1]);
-        let ours = loop {
+        let expected = event.play(&mut *engines[1]);
+        let tested = loop {
             if let Event::ArriveBatch(messages) = event {
                 let engine = &mut *engines[0];
                 break play_batch_with_random_limits(engine, name, messages, &mut choices, &mut refusals);
@@ -171,18 +173,21 @@ fn play_with_random_limits(name: &str, events: &[Event], mut choices: Choices<'_
             assert!(bytes < 1 << 20, "{name}: {event} is refused with {bytes} bytes");
             bytes = budget(&mut choices, bytes);
         };
-        // If the engine promises less order than `list`, the oracle decides.
-        oracle.check(event, &ours).unwrap_or_else(|broken| panic!("{name}: {event}: {broken}"));
-        if ours != right {
-            assert!(engines[0].order() != engines[1].order(), "{name}: {event}: {ours:?}, not {right:?}");
+        // If the engine promises a weaker order than `list`, only the oracle decides.
+        oracle.check(event, &tested).unwrap_or_else(|broken| panic!("{name}: {event}: {broken}"));
+        if tested != expected {
+            assert!(
+                engines[0].order() != engines[1].order(),
+                "{name}: {event}: {tested:?}, not {expected:?}"
+            );
             return refusals;
         }
     }
     refusals
 }
 
-/// Withdrawals, closes and shrinking of an engine after long queues, while no memory can be allocated.
-fn drained(engine: &mut dyn Engine, name: &str) {
+/// After long queues, runs calls without memory that may shrink tables.
+fn withdraw_without_memory(engine: &mut dyn Engine, name: &str) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 7) as u32), Tag(at));
     for at in 0..2000 {
         let message = Event::Arrive(Message::new(MsgId(at), envelope(at)));
@@ -203,8 +208,8 @@ fn drained(engine: &mut dyn Engine, name: &str) {
     }
 }
 
-/// The table is full while memory for the software fallback is missing: the receive is refused, and the
-/// tables are unchanged, until memory suffices.
+/// Fills the table while memory for the software fallback is missing. The receive is refused and the table is
+/// unchanged, until memory suffices.
 fn migrate_without_memory(name: &str) {
     let mut choices = Choices::Seed(5);
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 3) as u32), Tag(at));
@@ -222,7 +227,7 @@ fn migrate_without_memory(name: &str) {
             refusals += 1;
             assert_eq!(queued(&*engine), before, "{name} with {bytes} bytes");
             assert_eq!(engine.substitute(), None, "{name} with {bytes} bytes");
-            assert!(engine.statistics().contains(&("fell_back", 0.0)), "{name}: it did not fall back");
+            assert!(engine.statistics().contains(&("fell_back", 0.0)), "{name}: the refused call fell back");
             // A refused migration leaves no entry in both engines.
             assert_eq!(engine.queued_in(ContextId(0)), (4, waiting as usize), "{name} with {bytes} bytes");
             bytes = budget(&mut choices, bytes);
@@ -244,10 +249,10 @@ fn migrate_without_memory(name: &str) {
             "{name}"
         );
     }
-    assert!(refusals > 6, "{name} was refused {refusals} times: the test shows little");
+    assert!(refusals > 6, "{name}: only {refusals} refusals");
 }
 
-/// An index by source has no memory for a readdressed message. Receives find the message all the same.
+/// An index by source has no memory for a readdressed message. Receives must still find the message.
 fn find_readdressed_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     for at in 0..3000 {
@@ -257,13 +262,13 @@ fn find_readdressed_without_memory() {
     }
     let from = Selector::new(ContextId(0), Wild::Is(Rank(2)), Wild::Any);
     assert_eq!(engine.probe(&from), None);
-    let mut named = 0;
-    // The message is then the oldest of its source.
+    let mut with_source = 0;
+    // Youngest first, so that each message becomes the oldest of its source.
     for at in (100..3000).rev() {
-        let nameless = Envelope::new(ContextId(0), Rank::UNKNOWN, Tag(at));
-        let event = Event::Readdress(Message::new(MsgId(at), nameless), Rank(2));
+        let unknown_source = Envelope::new(ContextId(0), Rank::UNKNOWN, Tag(at));
+        let event = Event::Readdress(Message::new(MsgId(at), unknown_source), Rank(2));
         match play_with_limit(&mut *engine, &event, 0) {
-            Outcome::Readdressed(Ok(Readdressed::SourceSet)) => named += 1,
+            Outcome::Readdressed(Ok(Readdressed::SourceSet)) => with_source += 1,
             Outcome::Readdressed(Err(Refused::Memory)) => {
                 assert_eq!(event.play(&mut *engine), Outcome::Readdressed(Ok(Readdressed::SourceSet)));
             }
@@ -271,14 +276,14 @@ fn find_readdressed_without_memory() {
         }
         assert_eq!(engine.probe(&from), Some(MsgId(at)));
     }
-    assert!(named > 2000, "{named} had room");
+    assert!(with_source > 2000, "{with_source} messages were readdressed without memory");
 }
 
-/// Selector of a receive, and the oldest message that it matches.
+/// Returns the selector of a receive, and the oldest message that matches.
 type Asks = fn(u64) -> (Selector, MsgId);
 
-/// Wildcard receives find distant messages with no, little or enough memory. An index may be incomplete, but
-/// a result must be right.
+/// Wildcard receives find messages far from the front with no, little or enough memory. An index may be
+/// incomplete, but results must be right.
 fn find_distant_without_memory(name: &str) {
     const WAITING: u64 = 5000;
     const WORLD: ContextId = ContextId(0);
@@ -290,10 +295,13 @@ fn find_distant_without_memory(name: &str) {
             (Selector::new(WORLD, Wild::Any, tag), MsgId(at))
         },
     ];
-    for (asks, bytes) in kinds.into_iter().flat_map(|asks| [0, 900, 5000].map(|bytes| (asks, bytes))) {
+    for (selector_of, bytes) in
+        kinds.into_iter().flat_map(|selector_of| [0, 900, 5000].map(|bytes| (selector_of, bytes)))
+    {
         let mut engine = made(name);
-        // This receive of the same class has no match: later calls need memory only for the search.
-        let selector = asks(1 << 20).0;
+        // A receive of the same class in another context, so that later calls need memory only for the
+        // search.
+        let selector = selector_of(1 << 20).0;
         let selector = Selector::new(ContextId(1), selector.source(), selector.tag());
         assert_eq!(engine.post(Receive::new(RecvId(0), selector)), Ok(None), "{name}");
         for at in 0..WAITING {
@@ -301,15 +309,15 @@ fn find_distant_without_memory(name: &str) {
             assert_eq!(engine.arrive_message(message), Ok(None), "{name}");
         }
         for at in [WAITING - 1, 3000, 4000] {
-            let (selector, found) = asks(at);
+            let (selector, found) = selector_of(at);
             let probe = Event::Probe(selector);
-            let told = play_with_limit(&mut *engine, &probe, bytes);
-            assert_eq!(told, Outcome::Found(Some(found)), "{name}: {probe}, with {bytes} bytes");
+            let reported = play_with_limit(&mut *engine, &probe, bytes);
+            assert_eq!(reported, Outcome::Found(Some(found)), "{name}: {probe}, with {bytes} bytes");
         }
     }
 }
 
-/// A few messages stay among many received ones while memory is denied often.
+/// Of many messages, every 20th stays queued, and allocations often fail.
 fn receive_around_leaks_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     let envelope = |at: u64, source| Envelope::new(ContextId(0), Rank(source), Tag(at % 3));
@@ -332,9 +340,9 @@ fn receive_around_leaks_without_memory() {
             assert_eq!(engine.post(receive), Ok(Some(MsgId(at))));
         }
     }
-    assert!(refusals > 100, "{refusals} refusals: the test shows little");
+    assert!(refusals > 100, "only {refusals} refusals");
     let bytes = engine.footprint().now_bytes();
-    // A block of 64 messages keeps 1,088 bytes while one is queued.
+    // A block of 64 messages takes 1,088 bytes while one of its messages is queued.
     assert!(bytes < 1_200_000, "{bytes} bytes");
     let any = Selector::new(ContextId(0), Wild::Any, Wild::Any);
     for message in leaked {
@@ -343,13 +351,13 @@ fn receive_around_leaks_without_memory() {
 }
 
 fn without_memory<T>(call: impl FnOnce() -> T) -> T {
-    MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
+    MEMORY.set_limit(MEMORY.allocated()).expect("allocated bytes are below the limit");
     let result = call();
-    MEMORY.set_limit(usize::MAX).expect("no limit is always kept");
+    MEMORY.set_limit(usize::MAX).expect("usize::MAX is no limit");
     result
 }
 
-/// Receives of context 0 and messages of context 1.
+/// Matches receives of context 0 and messages of context 1.
 fn take_entries(engine: &mut dyn Engine, tags: std::ops::Range<u64>) {
     for at in tags {
         assert_eq!(engine.arrive(MsgId(at), Pair(at % 3), Tag(at)), Ok(Some(RecvId(at))));
@@ -358,7 +366,7 @@ fn take_entries(engine: &mut dyn Engine, tags: std::ops::Range<u64>) {
     }
 }
 
-/// A receive of context 0 or a message of context 1, which do not match.
+/// Queues a receive of context 0 or a message of context 1. No entries match.
 fn queue_entry(engine: &mut dyn Engine, at: u64, choice: u64) -> Result<bool, Refused> {
     let receive = |engine: &mut dyn Engine, selector| {
         engine.post(Receive::new(RecvId(at), selector)).map(|taken| taken.is_none())
@@ -375,9 +383,9 @@ fn queue_entry(engine: &mut dyn Engine, at: u64, choice: u64) -> Result<bool, Re
     }
 }
 
-/// Any mix of the reserved number of entries is queued without an allocation.
+/// After a reservation, any mix of the reserved number of entries is queued without an allocation.
 fn queue_reserved_without_memory(name: &str) {
-    // Entries in each queue: before the reservation, at the reservation, after it; then the queued entries.
+    // Entries in each queue before, at and after the reservation; then the number of reserved entries.
     let cases = [
         [0, 0, 0, 1],
         [0, 0, 0, 64],
@@ -400,7 +408,7 @@ fn queue_reserved_without_memory(name: &str) {
             take_entries(&mut *engine, reserved..first);
             assert_eq!(engine.reserve(count as usize), Ok(()), "{name}");
             let mut drained = Drained::default();
-            // With and without memory for smaller tables.
+            // Removes entries, with or without memory for smaller tables.
             let mut leave = || {
                 take_entries(&mut *engine, left..reserved);
                 engine.close(ContextId(5), &mut drained);
@@ -412,7 +420,7 @@ fn queue_reserved_without_memory(name: &str) {
             }
             for at in 0..count {
                 let choice = match seed {
-                    // One kind of entries. The first kind are duplicates of all queued receives.
+                    // Entries of one kind. The first kind duplicates queued receives.
                     0..6 => seed + 6 * choices.below(40),
                     _ => choices.below(240),
                 };
@@ -428,7 +436,7 @@ fn queue_reserved_without_memory(name: &str) {
     assert_eq!(without_memory(|| engine.reserve(0)), Ok(()), "{name}");
 }
 
-/// The log's last block is full, and memory for another is missing. Receives take all its messages, and the
+/// The log's last block is full, and memory for a new block is missing. Receives take all messages, and the
 /// block is reused.
 fn reuse_full_block_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
@@ -464,9 +472,9 @@ fn main() {
     }
     let profiled =
         concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
-    let roomy = engines::variants().filter(|variant| !variant.is_tight).map(|variant| variant.name);
+    let unbounded = engines::variants().filter(|variant| !variant.is_tight).map(|variant| variant.name);
     let streams = if std::env::var_os("MATCHPOINT_TEST_LONG").is_some() { 4 } else { 1 };
-    for ref name in roomy.chain([profiled, "locked:engine=hybrid"].map(str::to_owned)) {
+    for ref name in unbounded.chain([profiled, "locked:engine=hybrid"].map(str::to_owned)) {
         let mut refusals = 0;
         for (seed, (_, shape)) in (1..).zip(generate::SHAPES) {
             for stream in 0..streams {
@@ -478,8 +486,8 @@ fn main() {
         }
         find_distant_without_memory(name);
         let mut engine = made(name);
-        drained(&mut *engine, name);
-        assert!(refusals > 0, "{name} never asked for memory: the test shows nothing");
+        withdraw_without_memory(&mut *engine, name);
+        assert!(refusals > 0, "{name}: no call was refused");
     }
     println!(
         "test result: ok. 1 passed; 0 failed; 0 ignored; without memory calls are refused and change nothing"

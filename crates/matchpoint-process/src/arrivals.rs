@@ -1,15 +1,15 @@
-//! Arrival times for `matchpoint run --record`: one file for each endpoint, in the folder that the
-//! environment names.
+//! Files with arrival times for `matchpoint run --record`: one file per endpoint, in the folder of the
+//! setting [`ARRIVALS`](crate::settings::ARRIVALS).
 //!
-//! A recorder of MPI calls does not see arrivals. Each record holds the time of the posting call (or matched
-//! probe) and the arrival time of its message. The first time identifies the call in the recorder's trace.
+//! The recorder of MPI calls cannot see arrivals. Each record has the time of a post or matched probe, and
+//! the arrival time of the message. The first time identifies the call in the recorder's trace.
 //!
 //! ```text
 //! "MPar"  version: u32  clock: u32 (clock::Shared)  0: u32      header, then one record per match, unordered:
 //! posted: u64 ticks     arrived: u64 ticks                      little-endian
 //! ```
 //!
-//! The arrival time is [`NEVER`] for a receive that was cancelled or was still posted when the endpoint was
+//! The arrival time is [`NEVER`] for a receive that was cancelled, or was still posted when the endpoint
 //! closed.
 
 use std::collections::HashMap;
@@ -24,21 +24,22 @@ use crate::settings::settings;
 
 const MAGIC: [u8; 4] = *b"MPar";
 const VERSION: u32 = 1;
-/// A receive without a message.
+/// The arrival time of a receive without a message.
 const NEVER: u64 = u64::MAX;
 
 /// The file of one endpoint.
 pub struct Arrivals {
     clock: SharedClock,
     file: BufWriter<File>,
-    /// Posting times of the posted queue's entries, by id.
+    /// Times of posts of the entries in the posted queue, by id.
     posted: HashMap<u64, u64>,
-    /// Arrival times of the unexpected queue's entries, by id.
+    /// Arrival times of the entries in the unexpected queue, by id.
     arrived: HashMap<u64, u64>,
 }
 
 impl Arrivals {
-    /// Creates the file if the environment requests it. After a failure the reader finds no file.
+    /// Creates the file if the settings request arrival times. Failures are ignored: the reader reports a
+    /// missing file.
     pub fn begin() -> Option<Box<Self>> {
         static ENDPOINTS: AtomicU32 = AtomicU32::new(0);
         let folder = settings().arrivals.as_ref()?;
@@ -56,7 +57,7 @@ impl Arrivals {
         Some(Box::new(Arrivals { clock, file, posted: HashMap::new(), arrived: HashMap::new() }))
     }
 
-    /// A receive was posted, or a matched probe was called. `message`: the unexpected message that matched.
+    /// Records a post or a matched probe. `message`: the unexpected message that matched.
     #[cold]
     pub fn posted(&mut self, id: u64, message: Option<u64>) {
         let now = self.clock.now();
@@ -69,7 +70,7 @@ impl Arrivals {
         }
     }
 
-    /// `receive`: the posted receive that matched.
+    /// Records an arrival. `receive`: the posted receive that matched.
     #[cold]
     pub fn arrived(&mut self, id: u64, receive: Option<u64>) {
         let now = self.clock.now();
@@ -83,7 +84,7 @@ impl Arrivals {
         }
     }
 
-    /// The message matched `receive` when its source became known.
+    /// Records that a message matched `receive` when the message's source became known.
     #[cold]
     pub fn readdressed(&mut self, message: u64, receive: u64) {
         let arrived = self.arrived.remove(&message);
@@ -92,7 +93,7 @@ impl Arrivals {
         }
     }
 
-    /// An entry was removed from its queue without a match.
+    /// Records that an entry was removed from its queue without a match.
     #[cold]
     pub fn removed(&mut self, id: u64) {
         self.arrived.remove(&id);
@@ -102,11 +103,11 @@ impl Arrivals {
     }
 
     fn write(&mut self, posted: u64, arrived: u64) {
-        let mut both = [0; 16];
-        both[..8].copy_from_slice(&posted.to_le_bytes());
-        both[8..].copy_from_slice(&arrived.to_le_bytes());
-        // On a full disk the file is truncated, as its reader reports.
-        let _ = self.file.write_all(&both);
+        let mut record = [0; 16];
+        record[..8].copy_from_slice(&posted.to_le_bytes());
+        record[8..].copy_from_slice(&arrived.to_le_bytes());
+        // On a full disk the file is truncated, which its reader reports.
+        let _ = self.file.write_all(&record);
     }
 }
 
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn match_record_holds_both_times() {
+    fn record_has_times_of_post_and_arrival() {
         let path = std::env::temp_dir().join(format!("matchpoint-arrivals-{}", std::process::id()));
         let mut log = Arrivals::new(&path).expect("the file is writable");
         log.posted(1, None);

@@ -1,9 +1,9 @@
-//! Clocks that cost little to read.
+//! Clocks for time stamps, which take a few nanoseconds to read.
 #![allow(unsafe_code)]
 
 use std::time::Instant;
 
-/// The time-stamp counter, or nanoseconds on processors without one.
+/// Returns the time-stamp counter, or nanoseconds on processors other than x86-64.
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -13,20 +13,20 @@ pub fn ticks() -> u64 {
     return nanoseconds();
 }
 
-/// The clock of `matchpoint record`, chosen by the same rule, so that time stamps of both can be sorted
-/// together.
+/// The clock of the recorder, `matchpoint record`. Both choose the clock by the same rule, so their time
+/// stamps are comparable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SharedClock {
-    /// Nanoseconds.
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
     Monotonic = 0,
-    /// If it has the same rate on all cores.
+    /// The time-stamp counter of x86-64, if all cores have the same rate.
     Tsc = 1,
-    /// `CNTVCT_EL0`.
+    /// The register `CNTVCT_EL0` of AArch64.
     Cntvct = 2,
 }
 
 impl SharedClock {
-    /// The clock for this host.
+    /// Returns the clock for this host.
     pub fn choose() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
@@ -43,7 +43,7 @@ impl SharedClock {
         if cfg!(target_arch = "aarch64") { SharedClock::Cntvct } else { SharedClock::Monotonic }
     }
 
-    /// The current time.
+    /// Reads the clock.
     pub fn now(self) -> u64 {
         match self {
             SharedClock::Tsc => ticks(),
@@ -79,7 +79,7 @@ pub fn nanoseconds() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Two moments give the length of a tick.
+/// A time on both clocks. Two moments give the length of a tick.
 #[derive(Clone, Copy)]
 pub struct Moment {
     ticks: u64,
@@ -87,12 +87,13 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// The current moment.
+    /// The current time on both clocks.
     pub fn now() -> Self {
         Moment { ticks: ticks(), nanoseconds: nanoseconds() }
     }
 
-    /// Nanoseconds since this moment, and per tick. Valid after at least a microsecond.
+    /// Returns the nanoseconds since this moment, and the nanoseconds per tick. Inaccurate within the first
+    /// microsecond.
     pub fn since(self) -> (u64, f64) {
         let now = Moment::now();
         let passed = (now.nanoseconds - self.nanoseconds).max(1);

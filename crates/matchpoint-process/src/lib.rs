@@ -1,5 +1,5 @@
-//! Parts of all Matchpoint libraries inside an MPI process: settings, measurements, and the report for
-//! `matchpoint run`. The libfabric provider and the core of overflow matching use this crate.
+//! Code that all Matchpoint libraries in an MPI process share: settings, measurements, and the report for
+//! `matchpoint run`. The libfabric provider and the library of overflow matching use this crate.
 
 pub mod arrivals;
 pub mod clock;

@@ -1,9 +1,9 @@
-//! Measurements of one endpoint: counts, sampled times and, on request, arrival times.
+//! [`Observer`]: the measurements of one endpoint.
 
 use crate::arrivals::Arrivals;
 use crate::tally::Tally;
 
-/// Records arrival times if the environment requests them.
+/// The measurements of one endpoint. Records arrival times if the settings request them.
 pub struct Observer {
     /// The counts.
     pub tally: Tally,
@@ -11,25 +11,25 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// An observer with zero counts.
-    #[allow(clippy::new_without_default, reason = "it creates a file if the environment requests one")]
+    /// Creates an observer with zero counts.
+    #[allow(clippy::new_without_default, reason = "the function may create a file")]
     pub fn new() -> Self {
         Observer { tally: Tally::default(), arrivals: Arrivals::begin() }
     }
 
-    /// An observer that records no arrival times.
+    /// Creates an observer that records no arrival times.
     pub fn without_times() -> Self {
         Observer { tally: Tally::default(), arrivals: None }
     }
 
-    /// Begins a post or an arrival. The result is an argument of [`posted`](Self::posted) or
+    /// Begins a post or an arrival. Returns the argument `started` of [`posted`](Self::posted) and
     /// [`arrived`](Self::arrived).
     #[inline(always)]
     pub fn begin(&mut self) -> u64 {
         self.tally.begin()
     }
 
-    /// `message`: the unexpected message that the receive matched.
+    /// Ends a post. `message`: the unexpected message that the receive matched.
     #[inline(always)]
     pub fn posted(&mut self, started: u64, id: u64, message: Option<u64>) {
         self.tally.posted(started, message.is_some());
@@ -38,7 +38,7 @@ impl Observer {
         }
     }
 
-    /// `receive`: the posted receive that the message matched.
+    /// Ends an arrival. `receive`: the posted receive that the message matched.
     #[inline(always)]
     pub fn arrived(&mut self, started: u64, id: u64, receive: Option<u64>) {
         self.tally.arrived(started, receive.is_some());
@@ -47,7 +47,7 @@ impl Observer {
         }
     }
 
-    /// `take`: a matched probe, which removes the message.
+    /// Counts a probe. `take`: the probe is a matched probe, which removes the message.
     #[inline]
     pub fn probed(&mut self, take: bool, message: Option<u64>) {
         self.tally.probes += 1;
@@ -57,7 +57,7 @@ impl Observer {
         }
     }
 
-    /// The message matched a posted receive when its source became known.
+    /// A message matched a posted receive when the message's source became known.
     pub fn readdressed(&mut self, message: u64, receive: u64) {
         self.tally.readdressed();
         if let Some(arrivals) = &mut self.arrivals {

@@ -1,5 +1,5 @@
-//! The report of one process: a JSON file in the folder from the environment. A rename replaces the whole
-//! report when an endpoint is opened or closed.
+//! The report of one process for `matchpoint run`: a JSON file in the folder of the setting
+//! [`REPORT`](crate::settings::REPORT). The file is replaced whenever an endpoint opens or closes.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -13,20 +13,20 @@ use crate::clock::Moment;
 use crate::settings::settings;
 use crate::tally::Tally;
 
-/// The state of an endpoint's matching.
+/// The measurements of an endpoint and its engine.
 pub struct State<'a> {
-    /// Engine in use.
+    /// The engine in use.
     pub engine: &'a dyn Engine,
     /// The counts.
     pub tally: Tally,
-    /// The table was full, and `hybrid` replaced the engine of the [`settings`].
+    /// `hybrid` replaced the engine of the [`settings`], because that engine's table was full.
     pub fell_back: bool,
 }
 
 struct EndpointFigures {
     front_end: &'static str,
     engine: String,
-    /// The engine of the settings, if replaced.
+    /// The engine of the settings, if `hybrid` replaced it.
     replaced: Option<&'static str>,
     is_open: bool,
     tally: Tally,
@@ -35,7 +35,7 @@ struct EndpointFigures {
     matching_ns: f64,
 }
 
-/// Open or closed.
+/// All endpoints of the process, open and closed.
 static ENDPOINTS: Mutex<Vec<EndpointFigures>> = Mutex::new(Vec::new());
 
 /// The entry of one endpoint in the report.
@@ -46,12 +46,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that the report does not contain yet.
+    /// Creates an endpoint that the report does not contain yet.
     pub fn new(front_end: &'static str) -> Self {
         Endpoint { front_end, opened: Moment::now(), index: None }
     }
 
-    /// Adds the endpoint to the report. Its elapsed time begins here.
+    /// Adds the endpoint to the report. The endpoint's elapsed time begins here.
     pub fn open(&mut self, state: &State<'_>) {
         self.opened = Moment::now();
         let figures = self.figures(state, true);
@@ -60,7 +60,7 @@ impl Endpoint {
         endpoints.push(figures);
     }
 
-    /// Does nothing before [`open`](Self::open).
+    /// Updates the endpoint in the report. Does nothing before [`open`](Self::open).
     pub fn update(&self, state: &State<'_>, is_open: bool) {
         let Some(index) = self.index else { return };
         let figures = self.figures(state, is_open);
@@ -85,7 +85,7 @@ impl Endpoint {
     }
 }
 
-/// The rank in `MPI_COMM_WORLD`, from the launcher's environment variables.
+/// Returns the rank in `MPI_COMM_WORLD`, from the launcher's environment variables.
 pub fn rank() -> Option<u64> {
     let names = ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"];
     names.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
@@ -93,13 +93,13 @@ pub fn rank() -> Option<u64> {
 
 fn host() -> String {
     let mut name = [0_u8; 256];
-    // SAFETY: one byte less than the buffer has: every result ends with a zero.
+    // SAFETY: the function writes to all bytes but the last, so a zero byte ends every name.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
     CStr::from_bytes_until_nul(&name)
         .map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Control characters become spaces.
+/// Returns a JSON string. Control characters become spaces.
 pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -113,17 +113,17 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// `null` for `None`.
+/// Returns a JSON value: `null` for `None`.
 pub fn or_null(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "null".to_owned(), |value| value.to_string())
 }
 
-/// The host name and process id in file names: `node7-4711`.
+/// Returns host name and process id for file names: `node7-4711`.
 pub fn process_name() -> String {
     format!("{}-{}", host(), std::process::id())
 }
 
-/// Writes the report. `members`: names and JSON values.
+/// Writes the report. `members`: names and JSON values that the caller adds.
 ///
 /// Failures are ignored: `matchpoint run` lists the processes without a report.
 pub fn write(rank: Option<u64>, members: &[(&str, String)]) {
@@ -143,7 +143,7 @@ fn write_to(folder: &Path, rank: Option<u64>, members: &[(&str, String)]) {
         let _ = write!(text, ",\"{name}\":{value}");
     }
     text.push_str(",\"endpoints\":[");
-    // Threads share the temporary file.
+    // The lock is held up to the end, because all threads use the same temporary file.
     let endpoints = ENDPOINTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for (index, endpoint) in endpoints.iter().enumerate() {
         text.push_str(if index == 0 { "" } else { "," });
@@ -158,7 +158,7 @@ fn write_to(folder: &Path, rank: Option<u64>, members: &[(&str, String)]) {
 }
 
 fn write_endpoint(text: &mut String, endpoint: &EndpointFigures) {
-    let t = &endpoint.tally;
+    let tally = &endpoint.tally;
     let _ = write!(
         text,
         "{{\"front_end\":{},\"engine\":{},\"replaced\":{},\"open\":{},\"elapsed_ns\":{},\"matching_ns\":{:.0},\"bytes_max\":{},\
@@ -172,17 +172,17 @@ fn write_endpoint(text: &mut String, endpoint: &EndpointFigures) {
         endpoint.elapsed_ns,
         endpoint.matching_ns,
         endpoint.footprint_bytes,
-        t.posts,
-        t.posts_hit,
-        t.arrivals,
-        t.arrivals_hit,
-        t.probes,
-        t.posted_max,
-        t.unexpected_max,
-        t.posted_sum,
-        t.unexpected_sum,
-        t.posted_now,
-        t.unexpected_now,
+        tally.posts,
+        tally.posts_hit,
+        tally.arrivals,
+        tally.arrivals_hit,
+        tally.probes,
+        tally.posted_max,
+        tally.unexpected_max,
+        tally.posted_sum,
+        tally.unexpected_sum,
+        tally.posted_now,
+        tally.unexpected_now,
     );
 }
 
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quoted_escapes_special_characters() {
+    fn special_characters_are_escaped() {
         assert_eq!(quoted("a \"b\"\\\n"), r#""a \"b\"\\ ""#);
     }
 }

@@ -1,9 +1,10 @@
-//! The settings that `matchpoint run` passes to every process of a job, as environment variables.
+//! The settings of a process. `matchpoint run` passes settings to each process of a job in environment
+//! variables.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// The engine, `name:key=value,…`.
+/// The engine, written `name:key=value,…`.
 pub const ENGINE: &str = "MATCHPOINT_ENGINE";
 /// The folder for reports, if any.
 pub const REPORT: &str = "MATCHPOINT_REPORT";
@@ -14,9 +15,9 @@ pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 pub struct Settings {
     /// [`ENGINE`], `hybrid` by default.
     pub engine: String,
-    /// [`REPORT`]
+    /// The folder in [`REPORT`], if any.
     pub report: Option<PathBuf>,
-    /// [`ARRIVALS`]
+    /// The folder in [`ARRIVALS`], if any.
     pub arrivals: Option<PathBuf>,
 }
 
@@ -30,7 +31,7 @@ pub fn settings() -> &'static Settings {
     })
 }
 
-/// An empty value counts as unset.
+/// Returns the value of an environment variable. An empty value counts as unset.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

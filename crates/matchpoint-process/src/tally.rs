@@ -1,11 +1,11 @@
-//! Counts of matching operations, and the time of a sample of them.
+//! Counts the posts and arrivals of an endpoint, and times every 64th of these operations.
 
 use crate::clock;
 
-/// Two reads of the clock cost about as much as matching.
+/// Two reads of the clock cost about as much as one operation, so only every 64th operation is timed.
 const SAMPLE_INTERVAL: u64 = 64;
 
-/// Counts of the matching of one endpoint.
+/// The counts of one endpoint.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Tally {
     /// Posts and arrivals.
@@ -20,28 +20,29 @@ pub struct Tally {
     pub arrivals_hit: u64,
     /// Moves of all entries from the short queues to the engine.
     pub moved_to_engine: u64,
-    /// Matched probes included.
+    /// Probes and matched probes.
     pub probes: u64,
-    /// Current length of the posted queue.
+    /// Length of the posted queue now.
     pub posted_now: u64,
-    /// Current length of the unexpected queue.
+    /// Length of the unexpected queue now.
     pub unexpected_now: u64,
-    /// Largest length.
+    /// Maximum length of the posted queue.
     pub posted_max: u64,
-    /// Largest length.
+    /// Maximum length of the unexpected queue.
     pub unexpected_max: u64,
-    /// The posted queue's length, over arrivals: an upper bound of a plain list's attempts.
+    /// Sum of the posted queue's lengths at all arrivals: the maximum number of entries that a list would
+    /// compare.
     pub posted_sum: u64,
     /// Sum of the unexpected queue's lengths at all posts.
     pub unexpected_sum: u64,
-    /// Timed operations.
+    /// Number of timed operations.
     pub timed: u64,
-    /// Ticks of the timed operations.
+    /// Clock ticks of all timed operations.
     pub timed_ticks: u64,
 }
 
 impl Tally {
-    /// Returns the time if the operation is timed, else 0.
+    /// Begins an operation. Returns its start in ticks if the operation is timed, otherwise 0.
     #[inline]
     pub fn begin(&mut self) -> u64 {
         self.operations += 1;
@@ -56,7 +57,7 @@ impl Tally {
         }
     }
 
-    /// `is_hit`: the receive matched an unexpected message.
+    /// Counts a post that began at `started`. `is_hit`: the receive matched an unexpected message.
     #[inline]
     pub fn posted(&mut self, started: u64, is_hit: bool) {
         self.end(started);
@@ -71,13 +72,13 @@ impl Tally {
         }
     }
 
-    /// A message matched a posted receive when its source became known.
+    /// A queued message matched a posted receive when the message's source became known.
     pub fn readdressed(&mut self) {
         self.unexpected_now -= 1;
         self.posted_now -= 1;
     }
 
-    /// `is_hit`: the message matched a posted receive.
+    /// Counts an arrival that began at `started`. `is_hit`: the message matched a posted receive.
     #[inline]
     pub fn arrived(&mut self, started: u64, is_hit: bool) {
         self.end(started);

@@ -1,4 +1,4 @@
-//! Measurements of engines on the standard workloads, as a table.
+//! Measurements of engines on the standard workloads as a table (`bench` in Python).
 
 use std::ffi::OsString;
 
@@ -14,7 +14,7 @@ use crate::errors::{other_command, parse};
 use crate::table::Table;
 use crate::wait;
 
-/// Measures engines, with the words of the command line.
+/// Measures engines. `words`: the arguments of the command line.
 #[pyfunction]
 #[pyo3(signature = (words, notify = None))]
 pub(crate) fn bench(

@@ -1,4 +1,4 @@
-//! `read_trace`: the calls of a trace as a table that is read batch by batch.
+//! The table of all calls of a trace, read batch by batch (`read_trace` in Python).
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -24,10 +24,10 @@ use crate::errors::exception;
 use crate::table::{schema_capsule, stream_capsule};
 use crate::wait::thread_error;
 
-/// Rows of a batch, some megabytes.
+/// Maximum rows of a batch: some megabytes.
 const BATCH_ROWS: usize = 32_768;
 
-/// List elements of a batch, at most: a call may have any number of requests.
+/// Number of list elements after which a batch ends, because a call may have any number of requests.
 const BATCH_ELEMENTS: usize = 1 << 20;
 
 /// Calls of a trace, in the order of ranks. The columns are those of `matchpoint convert`.
@@ -46,8 +46,8 @@ impl Calls {
     #[new]
     #[pyo3(signature = (path, ranks = None))]
     fn new(path: PathBuf, ranks: Option<Vec<u32>>) -> PyResult<Self> {
-        let opened = |error: TraceError| exception(Failure::from(error));
-        let trace: Arc<dyn Trace> = Arc::from(matchpoint_trace::open(&path).map_err(opened)?);
+        let open_error = |error: TraceError| exception(Failure::from(error));
+        let trace: Arc<dyn Trace> = Arc::from(matchpoint_trace::open(&path).map_err(open_error)?);
         let ranks = ranks.unwrap_or_else(|| trace.present().to_vec());
         match ranks.iter().find(|rank| !trace.present().contains(rank)) {
             Some(rank) => Err(PyValueError::new_err(format!("the trace has no calls of rank {rank}"))),
@@ -98,8 +98,8 @@ impl Calls {
     }
 
     fn __repr__(&self) -> String {
-        let of = self.trace.description();
-        format!("<Calls of '{}': {}, {} ranks>", of.path.display(), of.format, self.ranks.len())
+        let trace = self.trace.description();
+        format!("<Calls of '{}': {}, {} ranks>", trace.path.display(), trace.format, self.ranks.len())
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -115,14 +115,15 @@ impl Calls {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         let (trace, ranks) = (Arc::clone(&self.trace), self.ranks.clone());
-        // One batch waits while the reader of the stream uses another.
+        // The channel buffers one batch while the reader of the stream uses another.
         let (sender, batches) = sync_channel(1);
         let reader = thread::Builder::new().name("matchpoint-reader".to_owned());
         let read = move || {
-            let sent = panic::catch_unwind(AssertUnwindSafe(|| send(trace.as_ref(), &ranks, &sender)));
-            // Without an error, the stream would end as if the trace had no more calls.
+            let sent =
+                panic::catch_unwind(AssertUnwindSafe(|| send_batches(trace.as_ref(), &ranks, &sender)));
+            // A panic becomes an error. Otherwise the stream would end as if the trace had no more calls.
             if let Err(cause) = sent {
-                let _ = sender.send(Err(panicked(cause.as_ref())));
+                let _ = sender.send(Err(panic_error(cause.as_ref())));
             }
         };
         reader.spawn(read).map_err(thread_error)?;
@@ -130,7 +131,7 @@ impl Calls {
     }
 }
 
-/// The batches from the reading thread. The thread ends when this value is dropped.
+/// The batches from the reading thread. The thread ends after this value is dropped.
 struct Batches {
     schema: SchemaRef,
     batches: Receiver<Result<RecordBatch, ArrowError>>,
@@ -151,14 +152,14 @@ impl RecordBatchReader for Batches {
 }
 
 /// The error for a panic of the reading thread.
-fn panicked(cause: &(dyn Any + Send)) -> ArrowError {
+fn panic_error(cause: &(dyn Any + Send)) -> ArrowError {
     let text = cause.downcast_ref::<&str>().copied();
     let text = text.or_else(|| cause.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text");
     ArrowError::ComputeError(format!("the reader of the trace panicked: {text}"))
 }
 
-/// Reads the ranks in turn, until the end or until the stream is closed.
-fn send(trace: &dyn Trace, ranks: &[u32], out: &SyncSender<Result<RecordBatch, ArrowError>>) {
+/// Reads one rank after the other and sends batches, until the end or until the stream is closed.
+fn send_batches(trace: &dyn Trace, ranks: &[u32], out: &SyncSender<Result<RecordBatch, ArrowError>>) {
     let mut batch = Batch::default();
     for &rank in ranks {
         let read = each_call(trace, rank, |number, call| {
@@ -179,7 +180,8 @@ fn send(trace: &dyn Trace, ranks: &[u32], out: &SyncSender<Result<RecordBatch, A
     }
 }
 
-/// Passes the calls of a rank to `take` until `take` returns false. Returns false if `take` did.
+/// Passes the calls of a rank to `take` until `take` returns false. Returns the last result of `take`, or
+/// true.
 fn each_call(
     trace: &dyn Trace,
     rank: u32,
@@ -208,7 +210,7 @@ fn data_type(kind: Kind) -> DataType {
     }
 }
 
-/// The schema of `convert`'s Parquet files.
+/// The schema of the Parquet files of `matchpoint convert`.
 fn schema() -> SchemaRef {
     let values = VALUES.iter().map(|of| Field::new(of.name, data_type(of.kind), !of.required));
     let lists = LISTS.iter().map(|of| Field::new(of.name, DataType::List(Arc::new(element(of))), false));
@@ -219,8 +221,8 @@ fn element(of: &Column) -> Field {
     Field::new("element", data_type(of.kind), true)
 }
 
-/// Values of one column.
-enum Part {
+/// Buffered values of one column.
+enum ValueColumn {
     Name(StringBuilder),
     U16(UInt16Builder),
     U32(UInt32Builder),
@@ -230,61 +232,61 @@ enum Part {
     Bool(BooleanBuilder),
 }
 
-impl Part {
+impl ValueColumn {
     fn of(kind: Kind) -> Self {
         match kind {
-            Kind::Name => Part::Name(StringBuilder::new()),
-            Kind::U16 => Part::U16(UInt16Builder::new()),
-            Kind::U32 => Part::U32(UInt32Builder::new()),
-            Kind::I32 => Part::I32(Int32Builder::new()),
-            Kind::U64 => Part::U64(UInt64Builder::new()),
-            Kind::I64 => Part::I64(Int64Builder::new()),
-            Kind::Bool => Part::Bool(BooleanBuilder::new()),
+            Kind::Name => ValueColumn::Name(StringBuilder::new()),
+            Kind::U16 => ValueColumn::U16(UInt16Builder::new()),
+            Kind::U32 => ValueColumn::U32(UInt32Builder::new()),
+            Kind::I32 => ValueColumn::I32(Int32Builder::new()),
+            Kind::U64 => ValueColumn::U64(UInt64Builder::new()),
+            Kind::I64 => ValueColumn::I64(Int64Builder::new()),
+            Kind::Bool => ValueColumn::Bool(BooleanBuilder::new()),
         }
     }
 
-    /// Adds a value of [`Row`], which has 64 bits in every column.
+    /// Adds a value of [`Row`]: 64 bits, or none.
     fn push(&mut self, value: Option<i64>) {
         match self {
-            Part::Name(to) => to.append_option(value.map(|at| Function::ALL[at as usize].name())),
-            Part::U16(to) => to.append_option(value.map(|value| value as u16)),
-            Part::U32(to) => to.append_option(value.map(|value| value as u32)),
-            Part::I32(to) => to.append_option(value.map(|value| value as i32)),
-            Part::U64(to) => to.append_option(value.map(|value| value as u64)),
-            Part::I64(to) => to.append_option(value),
-            Part::Bool(to) => to.append_option(value.map(|value| value != 0)),
+            ValueColumn::Name(to) => to.append_option(value.map(|at| Function::ALL[at as usize].name())),
+            ValueColumn::U16(to) => to.append_option(value.map(|value| value as u16)),
+            ValueColumn::U32(to) => to.append_option(value.map(|value| value as u32)),
+            ValueColumn::I32(to) => to.append_option(value.map(|value| value as i32)),
+            ValueColumn::U64(to) => to.append_option(value.map(|value| value as u64)),
+            ValueColumn::I64(to) => to.append_option(value),
+            ValueColumn::Bool(to) => to.append_option(value.map(|value| value != 0)),
         }
     }
 
     fn finish(&mut self) -> ArrayRef {
         match self {
-            Part::Name(of) => Arc::new(of.finish()),
-            Part::U16(of) => Arc::new(of.finish()),
-            Part::U32(of) => Arc::new(of.finish()),
-            Part::I32(of) => Arc::new(of.finish()),
-            Part::U64(of) => Arc::new(of.finish()),
-            Part::I64(of) => Arc::new(of.finish()),
-            Part::Bool(of) => Arc::new(of.finish()),
+            ValueColumn::Name(of) => Arc::new(of.finish()),
+            ValueColumn::U16(of) => Arc::new(of.finish()),
+            ValueColumn::U32(of) => Arc::new(of.finish()),
+            ValueColumn::I32(of) => Arc::new(of.finish()),
+            ValueColumn::U64(of) => Arc::new(of.finish()),
+            ValueColumn::I64(of) => Arc::new(of.finish()),
+            ValueColumn::Bool(of) => Arc::new(of.finish()),
         }
     }
 }
 
-/// Lists of one column.
-enum ListPart {
+/// Buffered lists of one column.
+enum ListColumn {
     U32(ListBuilder<UInt32Builder>),
     I32(ListBuilder<Int32Builder>),
     U64(ListBuilder<UInt64Builder>),
     Bool(ListBuilder<BooleanBuilder>),
 }
 
-impl ListPart {
+impl ListColumn {
     fn of(column: &Column) -> Self {
         let field = element(column);
         match column.kind {
-            Kind::U32 => ListPart::U32(ListBuilder::new(UInt32Builder::new()).with_field(field)),
-            Kind::I32 => ListPart::I32(ListBuilder::new(Int32Builder::new()).with_field(field)),
-            Kind::U64 => ListPart::U64(ListBuilder::new(UInt64Builder::new()).with_field(field)),
-            Kind::Bool => ListPart::Bool(ListBuilder::new(BooleanBuilder::new()).with_field(field)),
+            Kind::U32 => ListColumn::U32(ListBuilder::new(UInt32Builder::new()).with_field(field)),
+            Kind::I32 => ListColumn::I32(ListBuilder::new(Int32Builder::new()).with_field(field)),
+            Kind::U64 => ListColumn::U64(ListBuilder::new(UInt64Builder::new()).with_field(field)),
+            Kind::Bool => ListColumn::Bool(ListBuilder::new(BooleanBuilder::new()).with_field(field)),
             other => unreachable!("no list of the table has the type {other:?}"),
         }
     }
@@ -292,31 +294,30 @@ impl ListPart {
     fn push(&mut self, list: &[Option<i64>]) {
         let values = list.iter().copied();
         match self {
-            ListPart::U32(to) => to.append_value(values.map(|value| value.map(|value| value as u32))),
-            ListPart::I32(to) => to.append_value(values.map(|value| value.map(|value| value as i32))),
-            ListPart::U64(to) => to.append_value(values.map(|value| value.map(|value| value as u64))),
-            ListPart::Bool(to) => to.append_value(values.map(|value| value.map(|value| value != 0))),
+            ListColumn::U32(to) => to.append_value(values.map(|value| value.map(|value| value as u32))),
+            ListColumn::I32(to) => to.append_value(values.map(|value| value.map(|value| value as i32))),
+            ListColumn::U64(to) => to.append_value(values.map(|value| value.map(|value| value as u64))),
+            ListColumn::Bool(to) => to.append_value(values.map(|value| value.map(|value| value != 0))),
         }
     }
 
     fn finish(&mut self) -> ArrayRef {
         match self {
-            ListPart::U32(of) => Arc::new(of.finish()),
-            ListPart::I32(of) => Arc::new(of.finish()),
-            ListPart::U64(of) => Arc::new(of.finish()),
-            ListPart::Bool(of) => Arc::new(of.finish()),
+            ListColumn::U32(of) => Arc::new(of.finish()),
+            ListColumn::I32(of) => Arc::new(of.finish()),
+            ListColumn::U64(of) => Arc::new(of.finish()),
+            ListColumn::Bool(of) => Arc::new(of.finish()),
         }
     }
 }
 
-/// Buffered rows.
 struct Batch {
     schema: SchemaRef,
     row: Row,
     rows: usize,
     elements: usize,
-    values: Vec<Part>,
-    lists: Vec<ListPart>,
+    values: Vec<ValueColumn>,
+    lists: Vec<ListColumn>,
 }
 
 impl Default for Batch {
@@ -326,8 +327,8 @@ impl Default for Batch {
             row: Row::default(),
             rows: 0,
             elements: 0,
-            values: VALUES.iter().map(|column| Part::of(column.kind)).collect(),
-            lists: LISTS.iter().map(ListPart::of).collect(),
+            values: VALUES.iter().map(|column| ValueColumn::of(column.kind)).collect(),
+            lists: LISTS.iter().map(ListColumn::of).collect(),
         }
     }
 }
@@ -351,8 +352,8 @@ impl Batch {
 
     fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         (self.rows, self.elements) = (0, 0);
-        let values = self.values.iter_mut().map(Part::finish);
-        let arrays = values.chain(self.lists.iter_mut().map(ListPart::finish)).collect();
+        let values = self.values.iter_mut().map(ValueColumn::finish);
+        let arrays = values.chain(self.lists.iter_mut().map(ListColumn::finish)).collect();
         RecordBatch::try_new(Arc::clone(&self.schema), arrays)
     }
 }

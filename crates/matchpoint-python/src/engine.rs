@@ -1,4 +1,4 @@
-//! A matching engine for teaching and prototypes.
+//! The Python class `Engine`: a matching engine for teaching and prototypes.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -45,26 +45,26 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine by name.
+    /// Creates an engine by name.
     pub(crate) fn create(name: &str, counting: bool) -> PyResult<Self> {
         let built = if counting { engines::create_counting(name) } else { engines::create(name) };
         Ok(Engine { name: name.to_owned(), matcher: Mutex::new(built.map_err(wrong_argument)?) })
     }
 
-    /// Waits for other threads of Python that use the engine. Meanwhile other threads of Python run.
+    /// Locks the engine. While this thread waits for the lock, other threads of Python run.
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Box<dyn Matcher>> {
         self.matcher.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The lock in a thread that is not attached to the interpreter.
+    /// Locks the engine in a thread that is not attached to the interpreter.
     pub(crate) fn lock_detached(&self) -> MutexGuard<'_, Box<dyn Matcher>> {
         self.matcher.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-/// The exception for a refused call.
-fn refused(why: Refused) -> PyErr {
-    MatchpointError::new_err(format!("the engine refused the call: {why}"))
+/// The exception for a call that the engine refused.
+fn refused(reason: Refused) -> PyErr {
+    MatchpointError::new_err(format!("the engine refused the call: {reason}"))
 }
 
 fn rank(source: i64) -> PyResult<Rank> {
@@ -77,25 +77,23 @@ fn tag(tag: i64) -> PyResult<Tag> {
     known.map_err(|_| PyValueError::new_err(format!("a tag is a number from 0, not {tag}")))
 }
 
-/// The envelope of a message.
-pub(crate) fn envelope(context: u32, source: i64, of: i64) -> PyResult<Envelope> {
-    Ok(Envelope::new(ContextId(context), rank(source)?, tag(of)?))
+pub(crate) fn envelope(context: u32, source: i64, number: i64) -> PyResult<Envelope> {
+    Ok(Envelope::new(ContextId(context), rank(source)?, tag(number)?))
 }
 
-/// The selector of a receive or probe.
-pub(crate) fn selector(context: u32, source: i64, of: i64) -> PyResult<Selector> {
+pub(crate) fn selector(context: u32, source: i64, number: i64) -> PyResult<Selector> {
     let source = if source == ANY { Wild::Any } else { Wild::Is(rank(source)?) };
-    let of = if of == ANY { Wild::Any } else { Wild::Is(tag(of)?) };
-    Ok(Selector::new(ContextId(context), source, of))
+    let tag = if number == ANY { Wild::Any } else { Wild::Is(tag(number)?) };
+    Ok(Selector::new(ContextId(context), source, tag))
 }
 
-/// Source and tag of a selector, with -1 for wildcards.
-pub(crate) fn source_and_tag(of: &Selector) -> (i64, i64) {
-    let source = match of.source() {
+/// Returns source and tag of a selector; -1 for wildcards.
+pub(crate) fn source_and_tag(selector: &Selector) -> (i64, i64) {
+    let source = match selector.source() {
         Wild::Is(rank) => i64::from(rank.0),
         _ => ANY,
     };
-    let tag = match of.tag() {
+    let tag = match selector.tag() {
         Wild::Is(tag) => tag.0 as i64,
         _ => ANY,
     };
@@ -110,13 +108,13 @@ impl Engine {
         Engine::create(name, counting)
     }
 
-    /// Name with parameters, as given.
+    /// Name with parameters, as passed to the constructor.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// Posts a receive. Returns the id of the message taken, or None if the receive is queued.
+    /// Posts a receive. Returns the id of the message that matched, or None if the receive was queued.
     #[pyo3(
         signature = (id, source = ANY, tag = ANY, context = 0),
         text_signature = "($self, id, source=-1, tag=-1, context=0)"
@@ -126,7 +124,7 @@ impl Engine {
         Ok(self.lock(py).post(receive).map_err(refused)?.map(|message| message.0))
     }
 
-    /// Delivers a message. Returns the id of the receive taken, or None if the message is queued.
+    /// Delivers a message. Returns the id of the receive that matched, or None if the message was queued.
     #[pyo3(signature = (id, source, tag, context = 0))]
     fn arrive(&self, py: Python<'_>, id: u64, source: i64, tag: i64, context: u32) -> PyResult<Option<u64>> {
         let message = Message::new(MsgId(id), envelope(context, source, tag)?);
@@ -151,7 +149,8 @@ impl Engine {
         Ok(self.lock(py).matched_probe(&selector(context, source, tag)?).map(|message| message.0))
     }
 
-    /// Withdraws a posted receive (MPI_Cancel). The fields are those of the post. Returns True if it was queued.
+    /// Withdraws a posted receive (MPI_Cancel). The arguments are those of the post. Returns True if the
+    /// receive was posted.
     #[pyo3(
         signature = (id, source = ANY, tag = ANY, context = 0),
         text_signature = "($self, id, source=-1, tag=-1, context=0)"
@@ -160,7 +159,8 @@ impl Engine {
         Ok(self.lock(py).cancel(&Receive::new(RecvId(id), selector(context, source, tag)?)))
     }
 
-    /// Withdraws an unexpected message. The fields are those of the arrival. Returns True if it was queued.
+    /// Withdraws an unexpected message. The arguments are those of the arrival. Returns True if the message
+    /// was queued.
     #[pyo3(signature = (id, source, tag, context = 0))]
     fn retract(&self, py: Python<'_>, id: u64, source: i64, tag: i64, context: u32) -> PyResult<bool> {
         Ok(self.lock(py).retract(&Message::new(MsgId(id), envelope(context, source, tag)?)))
@@ -169,11 +169,12 @@ impl Engine {
     /// Delivers a message with an unknown source, as libfabric does (FI_ADDR_UNSPEC). Returns as `arrive`.
     #[pyo3(signature = (id, tag, context = 0))]
     fn arrive_unknown(&self, py: Python<'_>, id: u64, tag: i64, context: u32) -> PyResult<Option<u64>> {
-        let message = Message::new(MsgId(id), unknown(context, tag)?);
+        let message = Message::new(MsgId(id), envelope_of_unknown_source(context, tag)?);
         Ok(self.lock(py).arrive_message(message).map_err(refused)?.map(|receive| receive.0))
     }
 
-    /// Sets the source of a message from `arrive_unknown`. Returns the id of the receive taken, or None.
+    /// Sets the source of a message from `arrive_unknown`. Returns the id of the receive that matched, or
+    /// None.
     #[pyo3(signature = (id, tag, source, context = 0))]
     fn readdress(
         &self,
@@ -183,13 +184,13 @@ impl Engine {
         source: i64,
         context: u32,
     ) -> PyResult<Option<u64>> {
-        let message = Message::new(MsgId(id), unknown(context, tag)?);
+        let message = Message::new(MsgId(id), envelope_of_unknown_source(context, tag)?);
         match self.lock(py).readdress(&message, rank(source)?).map_err(refused)? {
             Readdressed::Matched(receive) => Ok(Some(receive.0)),
             Readdressed::SourceSet => Ok(None),
-            Readdressed::Unchanged => {
-                Err(PyValueError::new_err(format!("no message {id} with an unknown source is queued")))
-            }
+            Readdressed::Unchanged => Err(PyValueError::new_err(format!(
+                "no message {id} with an unknown source is queued\nhint: pass id and tag of arrive_unknown"
+            ))),
         }
     }
 
@@ -219,7 +220,8 @@ impl Engine {
         (receives, drained.messages.iter().map(|id| id.0).collect())
     }
 
-    /// Handles a failed process. Returns the ids of removed receives, and of any-source receives that stay posted.
+    /// Removes the receives from a failed process. Returns the ids of removed receives, and of any-source
+    /// receives, which stay posted.
     #[pyo3(signature = (source, context = 0))]
     fn fail_source(&self, py: Python<'_>, source: i64, context: u32) -> PyResult<(Vec<u64>, Vec<u64>)> {
         let mut drained = Drained::default();
@@ -306,6 +308,6 @@ impl Engine {
     }
 }
 
-fn unknown(context: u32, of: i64) -> PyResult<Envelope> {
-    Ok(Envelope::new(ContextId(context), Rank::UNKNOWN, tag(of)?))
+fn envelope_of_unknown_source(context: u32, number: i64) -> PyResult<Envelope> {
+    Ok(Envelope::new(ContextId(context), Rank::UNKNOWN, tag(number)?))
 }

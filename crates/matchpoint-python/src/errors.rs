@@ -1,4 +1,4 @@
-//! Python exceptions with the words of the command's errors.
+//! Conversion of errors to Python exceptions, with the text of the command's errors.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -15,7 +15,7 @@ pyo3::create_exception!(
     "Error of a trace, a file or an engine. The text is that of the command, with its hint on a separate line."
 );
 
-/// The exception for a failed command. Wrong arguments raise `ValueError`.
+/// Converts the error of a command. A wrong argument becomes `ValueError`.
 pub(crate) fn exception(failure: Failure) -> PyErr {
     match failure {
         Failure::Message(message) => MatchpointError::new_err(message),
@@ -26,29 +26,28 @@ pub(crate) fn exception(failure: Failure) -> PyErr {
     }
 }
 
-/// The exception for a wrong argument.
 pub(crate) fn wrong_argument(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The exception for an Arrow table that cannot be made or read.
+/// The exception for an Arrow table that cannot be created or read.
 pub(crate) fn arrow_error(error: impl Display) -> PyErr {
     MatchpointError::new_err(error.to_string())
 }
 
-/// Parses the words of a command, without the program's name.
-pub(crate) fn parse(words: Vec<OsString>) -> PyResult<Command> {
-    let words: Vec<OsString> = [OsString::from("matchpoint")].into_iter().chain(words).collect();
-    try_parse(&words).map(|parsed| parsed.command).map_err(|error| {
+/// Parses the arguments of a command line, without the program's name.
+pub(crate) fn parse(arguments: Vec<OsString>) -> PyResult<Command> {
+    let line: Vec<OsString> = [OsString::from("matchpoint")].into_iter().chain(arguments).collect();
+    try_parse(&line).map(|parsed| parsed.command).map_err(|error| {
         let text = error.to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text);
-        // The usage of the command does not apply to Python.
+        // The command's usage is left out: it does not apply to Python.
         let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|tail| text.find(tail)).min();
         PyValueError::new_err(text[..end.unwrap_or(text.len())].trim_end().to_owned())
     })
 }
 
-/// The error for words that another function of the package made.
+/// The error for the arguments of another command.
 pub(crate) fn other_command() -> PyErr {
-    PyValueError::new_err("the words belong to another command")
+    PyValueError::new_err("the arguments are those of another command")
 }

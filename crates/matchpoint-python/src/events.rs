@@ -16,13 +16,14 @@ use pyo3::prelude::*;
 
 use crate::engine::{Engine, envelope, selector, source_and_tag};
 use crate::errors::{arrow_error, wrong_argument};
-use crate::numbers::{column, each_word, integers, stream};
+use crate::numbers::{column, for_each_text, integers, stream};
 use crate::table::Table;
 use crate::wait;
 
-const EVENTS: [&str; 6] = ["post", "arrive", "probe", "matched_probe", "cancel", "retract"];
+const EVENT_NAMES: [&str; 6] = ["post", "arrive", "probe", "matched_probe", "cancel", "retract"];
 
-/// Events of one rank of a trace, in the order of the replay. Fails if there are more than `limit`.
+/// Returns the events of one rank of a trace, in the order of the replay. More events than `limit` are an
+/// error.
 #[pyfunction]
 #[pyo3(signature = (path, rank, arrivals, limit, notify = None))]
 pub(crate) fn events(
@@ -56,7 +57,7 @@ pub(crate) fn events(
     table(of_rank.events.iter().map(|(event, _)| event))
 }
 
-/// A row: number of the event's name, id, context, source, tag.
+/// A row of the table: index in [`EVENT_NAMES`], id, context, source, tag.
 type EventRow = (usize, Option<u64>, u64, i64, i64);
 
 fn table<'a>(events: impl Iterator<Item = &'a Event>) -> PyResult<Table> {
@@ -66,7 +67,7 @@ fn table<'a>(events: impl Iterator<Item = &'a Event>) -> PyResult<Table> {
     };
     let signed =
         |of: fn(&EventRow) -> i64| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<Int64Array>()) };
-    let names = StringArray::from_iter_values(rows.iter().map(|row| EVENTS[row.0]));
+    let names = StringArray::from_iter_values(rows.iter().map(|row| EVENT_NAMES[row.0]));
     Table::new(vec![
         ("event", Arc::new(names)),
         ("id", unsigned(|row| row.1)),
@@ -92,7 +93,7 @@ fn row(event: &Event) -> Option<EventRow> {
         Event::MatchedProbe(of) => Some(of_selector(3, None, of)),
         Event::Cancel(of) => Some(of_selector(4, Some(of.id.0), &of.selector)),
         Event::Retract(of) => Some(of_message(5, of)),
-        // A trace has no other events.
+        // `matchpoint_replay` returns no other events.
         _ => None,
     }
 }
@@ -100,7 +101,8 @@ fn row(event: &Event) -> Option<EventRow> {
 /// Result of `replay`.
 #[pyclass(module = "matchpoint_mpi", frozen, get_all)]
 pub struct Replay {
-    /// One row per event: `matched`, the id of the entry taken or found, and `done` of a cancel or retract.
+    /// One row per event: `matched` is the id of the entry that matched or was found, `done` the result of a
+    /// cancel or retract.
     outcomes: Py<Table>,
     /// Time of all calls of the engine, in seconds.
     seconds: f64,
@@ -115,7 +117,7 @@ impl Replay {
     }
 }
 
-/// Plays a table of events on an engine.
+/// Calls an engine with each event of a table.
 #[pyfunction]
 #[pyo3(signature = (events, engine, notify = None))]
 pub(crate) fn replay(
@@ -125,23 +127,24 @@ pub(crate) fn replay(
     notify: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Replay> {
     let mut batches = stream(events)?;
-    let mut played = Played::default();
-    let result = played.play_stream(py, &mut batches, engine, notify);
-    // A stream may wait for its threads when it closes.
+    let mut replayer = Replayer::default();
+    let result = replayer.play_stream(py, &mut batches, engine, notify);
+    // The destructor of a stream may wait for Python threads.
     py.detach(|| drop(batches));
     result?;
     let columns: Vec<(&str, ArrayRef)> =
-        vec![("matched", Arc::new(played.matched.finish())), ("done", Arc::new(played.done.finish()))];
+        vec![("matched", Arc::new(replayer.matched.finish())), ("done", Arc::new(replayer.done.finish()))];
     let outcomes = Py::new(py, Table::new(columns)?)?;
-    Ok(Replay { outcomes, seconds: played.time.as_secs_f64(), events: played.events })
+    Ok(Replay { outcomes, seconds: replayer.time.as_secs_f64(), events: replayer.events })
 }
 
-/// The exception for an error of a stream. Python code in the stream may have stopped for Ctrl-C.
-fn raised(py: Python<'_>, error: ArrowError) -> PyErr {
+/// Converts an error of a stream. Returns the exception of the stream's Python code, if any.
+fn stream_error(py: Python<'_>, error: ArrowError) -> PyErr {
     if let Some(pending) = PyErr::take(py) {
         return pending;
     }
-    // An Arrow stream passes only the text of an exception. pyarrow's text ends with the exception.
+    // An Arrow stream passes only the text of an exception. The text from pyarrow ends with the exception's
+    // name.
     let text = error.to_string();
     if text.contains("Python exception: ") && text.trim_end().ends_with("KeyboardInterrupt") {
         return PyKeyboardInterrupt::new_err(());
@@ -150,7 +153,7 @@ fn raised(py: Python<'_>, error: ArrowError) -> PyErr {
 }
 
 #[derive(Default)]
-struct Played {
+struct Replayer {
     matched: UInt64Builder,
     done: BooleanBuilder,
     time: Duration,
@@ -159,14 +162,14 @@ struct Played {
     refused: Option<(usize, Refused)>,
 }
 
-/// Events between two readings of the clock.
+/// Events between two reads of the clock.
 const EVENTS_PER_TIME: usize = 1 << 16;
 
-/// Events between checks for an interrupt. In a long list, one event takes milliseconds.
+/// Events between two checks for an interrupt. One search of a long list may take milliseconds.
 const EVENTS_PER_CHECK: usize = 16;
 
-impl Played {
-    /// Plays all batches of a stream.
+impl Replayer {
+    /// Replays all batches of a stream.
     fn play_stream(
         &mut self,
         py: Python<'_>,
@@ -175,12 +178,12 @@ impl Played {
         notify: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let mut rows = 0;
-        // Other threads of Python run meanwhile, because the stream may wait for them. A stream of Python code runs in
-        // this thread, because the code may be bound to the thread.
+        // The stream may wait for other threads of Python, so these threads may run meanwhile. The stream is
+        // read in this thread, because its Python code may be bound to the thread.
         let next = || {
-            let batch = py.detach(|| batches.next()).transpose().map_err(|error| raised(py, error))?;
+            let batch = py.detach(|| batches.next()).transpose().map_err(|error| stream_error(py, error))?;
             let Some(batch) = batch else { return Ok(None) };
-            let events = py.detach(|| parsed(&batch, rows))?;
+            let events = py.detach(|| parse_events(&batch, rows))?;
             rows += events.len();
             Ok(Some(events))
         };
@@ -191,8 +194,9 @@ impl Played {
             if progress.stopped() {
                 return Err(Failure::Interrupted);
             }
-            let refused = |(row, why)| Failure::Message(format!("the engine refused event {row}: {why}"));
-            self.refused.map_or(Ok(()), |of| Err(refused(of)))
+            let refused =
+                |(row, reason)| Failure::Message(format!("the engine refused event {row}: {reason}"));
+            self.refused.map_or(Ok(()), |event| Err(refused(event)))
         })
     }
 
@@ -200,11 +204,11 @@ impl Played {
         let mut outcomes = Vec::with_capacity(EVENTS_PER_TIME.min(events.len()));
         for part in events.chunks(EVENTS_PER_TIME) {
             let begin = Instant::now();
-            for few in part.chunks(EVENTS_PER_CHECK) {
+            for events in part.chunks(EVENTS_PER_CHECK) {
                 if progress.stopped() {
                     break;
                 }
-                outcomes.extend(few.iter().map(|event| event.play(engine)));
+                outcomes.extend(events.iter().map(|event| event.play(engine)));
             }
             self.time += begin.elapsed();
             for outcome in outcomes.drain(..) {
@@ -221,11 +225,11 @@ impl Played {
             Outcome::Posted(Ok(message)) | Outcome::Found(message) => (message.map(|id| id.0), None),
             Outcome::Arrived(Ok(receive)) => (receive.map(|id| id.0), None),
             Outcome::Done(done) => (None, Some(done)),
-            Outcome::Posted(Err(why)) | Outcome::Arrived(Err(why)) => {
-                self.refused = self.refused.or(Some((self.events, why)));
+            Outcome::Posted(Err(reason)) | Outcome::Arrived(Err(reason)) => {
+                self.refused = self.refused.or(Some((self.events, reason)));
                 (None, None)
             }
-            // The table has no other events.
+            // The table contains no other events.
             _ => (None, None),
         };
         self.matched.append_option(matched);
@@ -234,8 +238,8 @@ impl Played {
     }
 }
 
-/// The events of a batch. `first` is the number of the first row in the table.
-fn parsed(batch: &RecordBatch, first: usize) -> PyResult<Vec<Event>> {
+/// Converts the rows of a batch to events. `first` is the number of the batch's first row in the table.
+fn parse_events(batch: &RecordBatch, first: usize) -> PyResult<Vec<Event>> {
     let ids = integers(column(batch, "id")?, "id")?;
     let (sources, tags) =
         (integers(column(batch, "source")?, "source")?, integers(column(batch, "tag")?, "tag")?);
@@ -244,7 +248,7 @@ fn parsed(batch: &RecordBatch, first: usize) -> PyResult<Vec<Event>> {
         None => vec![Some(0); batch.num_rows()],
     };
     let mut events = Vec::with_capacity(batch.num_rows());
-    each_word(column(batch, "event")?, "event", first, &mut |at, word| {
+    for_each_text(column(batch, "event")?, "event", first, &mut |at, word| {
         let row = first + at;
         let number = |name: &str, value: i128| {
             PyValueError::new_err(format!("row {row}: {name} {value} is out of range"))
@@ -274,7 +278,7 @@ fn parsed(batch: &RecordBatch, first: usize) -> PyResult<Vec<Event>> {
             "cancel" => Event::Cancel(receive()?),
             "retract" => Event::Retract(message()?),
             other => {
-                let known = EVENTS.join(", ");
+                let known = EVENT_NAMES.join(", ");
                 let problem = format!("row {row}: there is no event '{other}', only {known}");
                 return Err(PyValueError::new_err(problem));
             }

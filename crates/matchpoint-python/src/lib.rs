@@ -1,7 +1,7 @@
 //! The compiled module of the Python package `matchpoint_mpi`.
 //!
-//! The module has the classes, and functions that take the words of a command line. The package in `python/` has the
-//! functions for users. `__init__.py` and `_native.pyi` have the types.
+//! The module contains the classes, and functions that take the arguments of a command line. The package in
+//! `python/` has the functions for users. Types are in `__init__.py` and `_native.pyi`.
 #![cfg(feature = "module")]
 
 mod bench;

@@ -1,4 +1,4 @@
-//! A machine: the parameters of the models.
+//! The Python class `Machine`: the parameters of a machine for the cost models.
 
 use std::path::{Path, PathBuf};
 
@@ -48,9 +48,14 @@ impl Machine {
     /// Origin of the numbers: host, MPI library, date and method.
     #[getter]
     fn provenance(&self) -> std::collections::BTreeMap<&'static str, String> {
-        let of = &self.machine.provenance;
-        let members =
-            [("host", &of.host), ("mpi", &of.mpi), ("when", &of.when), ("who", &of.who), ("how", &of.how)];
+        let from = &self.machine.provenance;
+        let members = [
+            ("host", &from.host),
+            ("mpi", &from.mpi),
+            ("when", &from.when),
+            ("who", &from.who),
+            ("how", &from.how),
+        ];
         members.into_iter().map(|(name, value)| (name, value.clone())).collect()
     }
 
@@ -71,7 +76,7 @@ impl Machine {
     }
 }
 
-/// The known parameters, by key.
+/// Returns the keys and values of all parameters that the machine's file has.
 fn parameters(machine: &Parameters) -> Vec<(String, ParameterEstimate)> {
     let mut all: Vec<(String, Option<ParameterEstimate>)> = Vec::new();
     for locality in Locality::ALL {

@@ -1,4 +1,4 @@
-//! Columns of tables that Python passes: integers and words, in any of Arrow's types for them.
+//! Reads columns of Arrow tables from Python: integers and texts in any of Arrow's types.
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
@@ -26,38 +26,40 @@ pub(crate) fn stream(table: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReade
     ArrowArrayStreamReader::try_new(stream).map_err(crate::errors::arrow_error)
 }
 
-/// A column by name.
+/// Returns a column of a batch by name.
 pub(crate) fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a dyn Array> {
     let missing = || PyValueError::new_err(format!("the events have no column '{name}'"));
     batch.column_by_name(name).map(|array| array.as_ref()).ok_or_else(missing)
 }
 
-/// Integers of a column; `None` for null.
+/// Returns the integers of a column; `None` for null.
 pub(crate) fn integers(array: &dyn Array, name: &str) -> PyResult<Vec<Option<i128>>> {
-    macro_rules! widened {
+    macro_rules! read_as {
         ($kind:ty) => {
             array.as_primitive::<$kind>().iter().map(|value| value.map(i128::from)).collect()
         };
     }
     Ok(match array.data_type() {
-        DataType::Int8 => widened!(Int8Type),
-        DataType::Int16 => widened!(Int16Type),
-        DataType::Int32 => widened!(Int32Type),
-        DataType::Int64 => widened!(Int64Type),
-        DataType::UInt8 => widened!(UInt8Type),
-        DataType::UInt16 => widened!(UInt16Type),
-        DataType::UInt32 => widened!(UInt32Type),
-        DataType::UInt64 => widened!(UInt64Type),
+        DataType::Int8 => read_as!(Int8Type),
+        DataType::Int16 => read_as!(Int16Type),
+        DataType::Int32 => read_as!(Int32Type),
+        DataType::Int64 => read_as!(Int64Type),
+        DataType::UInt8 => read_as!(UInt8Type),
+        DataType::UInt16 => read_as!(UInt16Type),
+        DataType::UInt32 => read_as!(UInt32Type),
+        DataType::UInt64 => read_as!(UInt64Type),
         DataType::Null => vec![None; array.len()],
         other => {
-            return Err(PyTypeError::new_err(format!("the column '{name}' has no integers, but {other}")));
+            return Err(PyTypeError::new_err(format!(
+                "the column '{name}' has the type {other} instead of integers"
+            )));
         }
     })
 }
 
-/// Calls `take` with the row and the word of each row of a column. Errors name rows of the table, in which the
-/// column begins at row `first`.
-pub(crate) fn each_word(
+/// Calls `take` with the index and the text of each row of a column. Error messages number the rows of the
+/// whole table: `first` is the number of the batch's first row.
+pub(crate) fn for_each_text(
     array: &dyn Array,
     name: &str,
     first: usize,
@@ -66,27 +68,29 @@ pub(crate) fn each_word(
     let missing = |row: usize| {
         PyValueError::new_err(format!("the column '{name}' has no value in row {}", first + row))
     };
-    let mut each = |words: &mut dyn Iterator<Item = Option<&str>>| {
+    let mut pass = |words: &mut dyn Iterator<Item = Option<&str>>| {
         words.enumerate().try_for_each(|(row, word)| take(row, word.ok_or_else(|| missing(row))?))
     };
     match array.data_type() {
-        DataType::Utf8 => each(&mut array.as_string::<i32>().iter()),
-        DataType::LargeUtf8 => each(&mut array.as_string::<i64>().iter()),
-        DataType::Utf8View => each(&mut array.as_string_view().iter()),
+        DataType::Utf8 => pass(&mut array.as_string::<i32>().iter()),
+        DataType::LargeUtf8 => pass(&mut array.as_string::<i64>().iter()),
+        DataType::Utf8View => pass(&mut array.as_string_view().iter()),
         DataType::Dictionary(..) => {
             let of = array.as_any_dictionary();
             let mut words = Vec::new();
-            each_word(of.values().as_ref(), name, 0, &mut |_, word| {
+            for_each_text(of.values().as_ref(), name, 0, &mut |_, word| {
                 words.push(word.to_owned());
                 Ok(())
             })?;
-            // Arrow's function panics for an empty dictionary, to which no key can refer.
+            // `normalized_keys` panics for an empty dictionary. All its rows are null.
             let keys = if words.is_empty() { vec![0; of.keys().len()] } else { of.normalized_keys() };
             let word = |(row, &key): (usize, &usize)| {
                 if of.keys().is_null(row) { None } else { words.get(key).map(String::as_str) }
             };
-            each(&mut keys.iter().enumerate().map(word))
+            pass(&mut keys.iter().enumerate().map(word))
         }
-        other => Err(PyTypeError::new_err(format!("the column '{name}' has no words, but {other}"))),
+        other => {
+            Err(PyTypeError::new_err(format!("the column '{name}' has the type {other} instead of text")))
+        }
     }
 }

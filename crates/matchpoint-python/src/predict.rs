@@ -1,4 +1,4 @@
-//! Predictions of the models as tables.
+//! Predictions of the cost models as tables (`predict` in Python).
 
 use std::ffi::OsString;
 
@@ -15,7 +15,7 @@ use crate::errors::{other_command, parse};
 use crate::table::Table;
 use crate::wait;
 
-/// Predicts, with the words of the command line.
+/// Predicts the cost of messages. `words`: the arguments of the command line.
 #[pyfunction]
 #[pyo3(signature = (words, notify = None))]
 pub(crate) fn predict(
@@ -34,12 +34,13 @@ pub(crate) fn predict(
 pub struct Prediction(Predicted);
 
 impl Prediction {
-    fn all(&self) -> impl Iterator<Item = &Row> + Clone {
+    fn all_rows(&self) -> impl Iterator<Item = &Row> + Clone {
         self.0.rows.iter()
     }
 }
 
-/// Ends of the intervals of the parameters, as in `matchpoint_model::End::ALL`.
+/// Indices of predicted times: with all parameters at the lower end, the value or the upper end of their
+/// intervals. The order is that of `matchpoint_model::End::ALL`.
 const SHORTEST: usize = 0;
 const VALUE: usize = 1;
 const LONGEST: usize = 2;
@@ -56,7 +57,7 @@ impl Prediction {
     /// that the machine file lacks are null.
     #[getter]
     fn rows(&self) -> PyResult<Table> {
-        let rows = || self.all();
+        let rows = || self.all_rows();
         let queue = |row: &Row| (!row.prediction.lacks_queue()).then(|| split(row, VALUE).queue_s);
         let contention =
             |row: &Row| (!row.prediction.lacks_contention()).then(|| split(row, VALUE).contention_s);
@@ -83,7 +84,7 @@ impl Prediction {
     #[getter]
     fn processes(&self) -> PyResult<Table> {
         let all: Vec<(&Row, usize, &ProcessCost)> = self
-            .all()
+            .all_rows()
             .flat_map(|row| row.prediction.processes.iter().enumerate().map(move |(at, of)| (row, at, of)))
             .collect();
         let of = || all.iter();

@@ -1,4 +1,4 @@
-//! `analyze`: a trace as a report with tables.
+//! The analysis of a trace as a report with tables (`analyze` in Python).
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,10 +15,10 @@ use matchpoint_replay::{Measurements, Progress};
 use pyo3::prelude::*;
 
 use crate::errors::{exception, other_command, parse};
-use crate::table::{Table, escaped};
+use crate::table::{Table, escape_html};
 use crate::wait;
 
-/// Analyzes a trace, with the words of the command line.
+/// Analyzes a trace. `words`: the arguments of the command line.
 #[pyfunction]
 #[pyo3(signature = (words, notify = None))]
 pub(crate) fn analyze(
@@ -104,18 +104,18 @@ pub struct Report {
 }
 
 impl Report {
-    fn judged(&self) -> report::Report<'_> {
+    fn evaluate(&self) -> report::Report<'_> {
         report::Report::new(&self.measurements)
     }
 
     fn table(&self, file: &str) -> PyResult<Table> {
         let table = csv::TABLES.iter().find(|table| table.file == file);
-        let table = table.expect("the file is in the list of tables");
-        (table.columns)(&self.judged()).try_into()
+        let table = table.expect("csv::TABLES has the file of each table");
+        (table.columns)(&self.evaluate()).try_into()
     }
 
     fn findings(&self, kind: Kind) -> PyResult<Table> {
-        let report = self.judged();
+        let report = self.evaluate();
         let findings = || report.advice.iter().filter(|of| of.kind == kind);
         let columns = Columns::default()
             .text("title", findings().map(|of| &of.title))
@@ -129,8 +129,8 @@ impl Report {
             .try_into()
     }
 
-    fn page(&self) -> String {
-        html::render(&self.judged())
+    fn html_page(&self) -> String {
+        html::render(&self.evaluate())
     }
 }
 
@@ -139,7 +139,7 @@ impl Report {
     /// Answer: the cost of matching as a share of the run time.
     #[getter]
     fn verdict(&self) -> Verdict {
-        Verdict(self.judged().verdict)
+        Verdict(self.evaluate().verdict)
     }
 
     /// Recommended changes: title, text, saving in ns (at most), and the saving as a share of the run time.
@@ -211,7 +211,7 @@ impl Report {
     /// The report as one HTML page. Writes the page to `path`, if given, and returns the page.
     #[pyo3(signature = (path = None))]
     fn to_html(&self, py: Python<'_>, path: Option<PathBuf>) -> PyResult<String> {
-        let page = py.detach(|| self.page());
+        let page = py.detach(|| self.html_page());
         if let Some(path) = path {
             let failed = |error| exception(Failure::writing(&path, &error));
             fs::write(&path, &page).map_err(failed)?;
@@ -222,12 +222,12 @@ impl Report {
     /// All results as JSON text, as `matchpoint analyze --json` writes.
     fn to_json(&self) -> PyResult<String> {
         let mut text = Vec::new();
-        json::write(&self.judged(), &mut text)?;
+        json::write(&self.evaluate(), &mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     fn __str__(&self) -> String {
-        self.judged().verdict.text
+        self.evaluate().verdict.text
     }
 
     fn __repr__(&self) -> String {
@@ -237,7 +237,7 @@ impl Report {
 
     /// The HTML page in a frame, because the page has its own styles and scripts.
     fn _repr_html_(&self, py: Python<'_>) -> String {
-        let page = py.detach(|| escaped(&self.page()));
+        let page = py.detach(|| escape_html(&self.html_page()));
         format!("<iframe srcdoc=\"{page}\" style=\"width: 100%; height: 45em; border: 0\"></iframe>")
     }
 }

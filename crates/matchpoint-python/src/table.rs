@@ -1,4 +1,4 @@
-//! Tables for Python: Arrow arrays, passed without copies by the PyCapsule interface.
+//! The Python class `Table`: Arrow arrays that the PyCapsule interface passes without copies.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList};
 
 use crate::errors::arrow_error;
 
-/// Rows of a table in a notebook.
+/// Maximum number of rows that a notebook shows.
 const SHOWN_ROWS: usize = 20;
 
 /// A table of Arrow arrays.
@@ -49,7 +49,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns, in order.
+    /// Creates a table with these columns.
     pub(crate) fn new(columns: Vec<(&str, ArrayRef)>) -> PyResult<Self> {
         let fields = columns
             .iter()
@@ -155,7 +155,7 @@ impl Table {
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let mut text = String::from("<table><thead><tr>");
         for name in self.names() {
-            text += &format!("<th>{}</th>", escaped(&name));
+            text += &format!("<th>{}</th>", escape_html(&name));
         }
         text += "</tr></thead><tbody>";
         let rows = self.batch.num_rows();
@@ -164,7 +164,7 @@ impl Table {
             for array in self.batch.columns() {
                 let value = value(py, array, row)?;
                 let value = if value.is_none() { String::new() } else { value.str()?.to_string() };
-                text += &format!("<td>{}</td>", escaped(&value));
+                text += &format!("<td>{}</td>", escape_html(&value));
             }
             text += "</tr>";
         }
@@ -192,13 +192,13 @@ impl Table {
     }
 }
 
-/// A capsule with an Arrow schema.
+/// Returns a capsule with an Arrow schema.
 pub(crate) fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema).map_err(arrow_error)?;
     PyCapsule::new(py, schema, Some(c"arrow_schema".to_owned()))
 }
 
-/// A capsule with an Arrow stream.
+/// Returns a capsule with an Arrow stream.
 pub(crate) fn stream_capsule<'py>(
     py: Python<'py>,
     reader: Box<dyn RecordBatchReader + Send>,
@@ -206,7 +206,7 @@ pub(crate) fn stream_capsule<'py>(
     PyCapsule::new(py, FFI_ArrowArrayStream::new(reader), Some(c"arrow_array_stream".to_owned()))
 }
 
-/// A value of an array as a Python object.
+/// Returns a value of an array as a Python object.
 pub(crate) fn value<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if array.is_null(row) {
         return Ok(py.None().into_bound(py));
@@ -225,11 +225,11 @@ pub(crate) fn value<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyRe
             let values: PyResult<Vec<_>> = (0..list.len()).map(|at| value(py, &list, at)).collect();
             Ok(PyList::new(py, values?)?.into_any())
         }
-        other => Err(arrow_error(format!("no Python type for Arrow's {other}"))),
+        other => Err(arrow_error(format!("values of the Arrow type {other} cannot be converted to Python"))),
     }
 }
 
-/// Text for an HTML page or an attribute.
-pub(crate) fn escaped(text: &str) -> String {
+/// Escapes text for an HTML page or attribute.
+pub(crate) fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,4 +1,4 @@
-//! Long work without the interpreter lock: Python's signals and the progress stay in the calling thread.
+//! Runs long work in another thread. The calling thread handles Python's signals and shows the progress.
 
 use std::panic;
 use std::sync::OnceLock;
@@ -15,15 +15,16 @@ use rayon::ThreadPoolBuilder;
 
 use crate::errors::exception;
 
-/// Interval of the checks for signals.
+/// Interval at which the calling thread checks for signals.
 const CHECK: Duration = Duration::from_millis(50);
 
-/// Stack of the working thread: as much as the main thread of the command.
+/// Stack of the working thread, as large as that of the command's main thread.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Runs `work` in another thread. `notify` is called with the bytes done and the bytes in total.
+/// Runs `work` in another thread. Calls `notify` with the bytes done and the bytes in total.
 ///
-/// A signal handler that raises (`KeyboardInterrupt`) stops the work; its exception is returned.
+/// If a signal handler raises an exception such as `KeyboardInterrupt`, the work stops and the exception is
+/// returned.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     progress: &Progress,
@@ -44,9 +45,10 @@ pub(crate) fn run<T: Send>(
     value.map_err(exception)
 }
 
-/// Runs `work` on every item of `next`, in one other thread. `next` runs in the calling thread, between the items.
+/// Runs `work` in another thread on each item that `next` returns. `next` runs in the calling thread between
+/// the items.
 ///
-/// A signal handler that raises stops the work; its exception is returned.
+/// If a signal handler raises an exception, the work stops and the exception is returned.
 pub(crate) fn run_each<T: Send>(
     py: Python<'_>,
     progress: &Progress,
@@ -54,30 +56,30 @@ pub(crate) fn run_each<T: Send>(
     next: impl FnMut() -> PyResult<Option<T>>,
     mut work: impl FnMut(T) -> Result<(), Failure> + Send,
 ) -> PyResult<()> {
-    let (items, taken) = sync_channel(1);
+    let (items, received) = sync_channel(1);
     let (finished, results) = channel();
-    let each = move || {
-        for item in taken {
+    let work_on_items = move || {
+        for item in received {
             let result = work(item);
-            let is_last = result.is_err();
-            if finished.send(result).is_err() || is_last {
+            let has_failed = result.is_err();
+            if finished.send(result).is_err() || has_failed {
                 return;
             }
         }
     };
     thread::scope(|scope| {
         let worker = thread::Builder::new().name("matchpoint-work".to_owned()).stack_size(STACK_BYTES);
-        let worker = worker.spawn_scoped(scope, each).map_err(thread_error)?;
+        let worker = worker.spawn_scoped(scope, work_on_items).map_err(thread_error)?;
         let mut waiter = Waiter { py, progress, notify, results };
-        let fed = feed(next, items, &mut waiter);
-        // The end of the work may need another thread of Python.
+        let result = send_items(next, items, &mut waiter);
+        // The work may need another thread of Python before it can end.
         py.detach(|| worker.join()).unwrap_or_else(|panic| panic::resume_unwind(panic));
-        fed
+        result
     })
 }
 
-/// Passes all items to the worker. The worker ends after the last item.
-fn feed<T>(
+/// Passes the items to the worker, and waits for each result. The worker ends after the last item.
+fn send_items<T>(
     mut next: impl FnMut() -> PyResult<Option<T>>,
     items: SyncSender<T>,
     waiter: &mut Waiter<'_, '_>,
@@ -100,18 +102,18 @@ struct Waiter<'a, 'py> {
 }
 
 impl Waiter<'_, '_> {
-    /// Waits for the result of an item. The exception of a signal handler stops the work.
+    /// Waits for the result of an item. An exception of a signal handler stops the work.
     fn wait(&mut self) -> PyResult<()> {
-        let shown = || shown(self.progress, self.notify);
+        let show = || show_progress(self.progress, self.notify);
         loop {
             let results = &mut self.results;
             match self.py.detach(move || results.recv_timeout(CHECK)) {
-                Ok(result) => return result.map_err(exception).and_then(|()| shown()),
+                Ok(result) => return result.map_err(exception).and_then(|()| show()),
                 // The work panicked.
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if let Err(raised) = self.py.check_signals().and_then(|()| shown()) {
+            if let Err(raised) = self.py.check_signals().and_then(|()| show()) {
                 self.progress.stop();
                 return Err(raised);
             }
@@ -121,8 +123,8 @@ impl Waiter<'_, '_> {
 
 /// As [`run`], for work with the threads of rayon.
 ///
-/// A forked process, as multiprocessing starts, has the pool of its parent without the threads: work for that pool
-/// never ends. The work of such a process has a separate pool.
+/// A process that Python's multiprocessing forked has the pool of its parent, but not the threads. Work for
+/// that pool would never end, so such a process uses a separate pool.
 pub(crate) fn run_parallel<T: Send>(
     py: Python<'_>,
     progress: &Progress,
@@ -138,7 +140,7 @@ pub(crate) fn run_parallel<T: Send>(
     run(py, progress, notify, || pool.install(work))
 }
 
-fn shown(progress: &Progress, notify: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+fn show_progress(progress: &Progress, notify: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let Some(notify) = notify else { return Ok(()) };
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     notify.call1((read(&progress.bytes), read(&progress.bytes_total))).map(drop)

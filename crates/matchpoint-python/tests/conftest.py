@@ -17,7 +17,7 @@ def root(monkeypatch):
 
 @pytest.fixture(autouse=True, scope="session")
 def interrupts():
-    """Python ignores SIGINT if its parent does, as the shell does for a command in the background."""
+    """Enables SIGINT. Python ignores SIGINT if its parent does, as shells do for commands in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -11,12 +11,12 @@ import pytest
 import matchpoint_mpi as mp
 
 TRACE = "traces/fillboundary-27"
-#: Hash functions with a random seed would compare other entries in each run.
+#: The seed is fixed, because the number of compared entries depends on it.
 ENGINES = ["list", "hybrid:seed=1"]
 
 TABLES = ["calls", "depths", "engines", "limitations", "matrix", "ranks", "recommendations", "sites", "tags", "timeline"]
 
-#: Columns that a second run measures again.
+#: Endings of columns with measured times, which differ between runs.
 MEASURED = ("match_ns", "match_cold_ns")
 
 
@@ -28,7 +28,7 @@ def report():
 
 
 def text(value):
-    """A value as the command writes it to a CSV file."""
+    """Returns a value as the command writes it to a CSV file."""
     return "" if value is None else str(value).lower() if isinstance(value, bool) else value
 
 
@@ -83,7 +83,7 @@ def test_verdict_equals_json(report):
 
 def test_recommendations_and_limitations_equal_json(report):
     advice = json.loads(report.to_json())["advice"]
-    assert report.recommendations["title"] + report.limitations["title"] == [of["title"] for of in advice]
+    assert report.recommendations["title"] + report.limitations["title"] == [advised["title"] for advised in advice]
     assert len(report.recommendations) > 0
 
 

@@ -30,7 +30,7 @@ def test_public_names_have_docstrings(name):
 
 
 def stubs():
-    """Names of classes and functions of the stub file, with the members of each class."""
+    """Yields the names of classes and functions in the stub file, with the members of each class."""
     tree = ast.parse((pathlib.Path(mp.__file__).parent / "_native.pyi").read_text())
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
@@ -50,7 +50,7 @@ def test_stubs_have_all_members():
             assert {of for of in members if not of.startswith("__")} == names, name
 
 
-def test_signatures_have_values_of_defaults():
+def test_signatures_show_default_values():
     functions = [of for of in vars(_native).values() if callable(of)]
     functions += [of for name in mp.__all__ if isinstance(getattr(mp, name), type) for of in vars(getattr(mp, name)).values()]
     for function in filter(callable, functions):

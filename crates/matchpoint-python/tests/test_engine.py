@@ -55,7 +55,7 @@ def test_counting_engine_counts_attempts():
 def test_hint_refuses_wildcard():
     engine = mp.Engine("hybrid")
     engine.set_hints(no_any_source=True)
-    with pytest.raises(mp.MatchpointError, match="the engine refused the call: it breaks an assertion"):
+    with pytest.raises(mp.MatchpointError, match="the engine refused the call: the call breaks an assertion"):
         engine.post(1, source=mp.ANY_SOURCE)
     assert engine.post(1, source=0) is None
 

@@ -8,17 +8,17 @@ import pytest
 import matchpoint_mpi as mp
 
 
-def of_command(command, *words):
-    """The error of the command, without its prefix and its usage."""
+def error_of_command(command, *words):
+    """Returns the error text of the command, without `error: ` and the usage."""
     done = subprocess.run([command, *words], capture_output=True, text=True)
     assert done.returncode != 0
     return done.stderr.removeprefix("error: ").split("\n\nFor more information")[0].split("\n\nUsage")[0].strip()
 
 
-def test_missing_trace_has_words_of_command(command):
+def test_missing_trace_has_error_of_command(command):
     with pytest.raises(mp.MatchpointError) as error:
         mp.analyze("traces/missing")
-    assert str(error.value) == of_command(command, "analyze", "traces/missing")
+    assert str(error.value) == error_of_command(command, "analyze", "traces/missing")
     assert "\nhint: " in str(error.value)
 
 
@@ -45,10 +45,10 @@ def test_damaged_trace_raises_in_stream(tmp_path):
         (["--loggp=X=1"], dict(loggp="X=1")),
     ],
 )
-def test_wrong_option_has_words_of_command(command, words, call):
+def test_wrong_option_has_error_of_command(command, words, call):
     with pytest.raises(ValueError) as error:
         mp.analyze("traces/lulesh-8", **call)
-    assert str(error.value) == of_command(command, "analyze", *words, "traces/lulesh-8")
+    assert str(error.value) == error_of_command(command, "analyze", *words, "traces/lulesh-8")
 
 
 def test_path_like_option_is_no_option():
@@ -87,5 +87,5 @@ def test_other_threads_run_during_work():
     elapsed = time.monotonic() - begin
     is_done.set()
     thread.join()
-    # With the interpreter lock held, the other thread would stand still.
+    # If the work held the interpreter lock, the other thread could not run.
     assert ticks > 20 * elapsed

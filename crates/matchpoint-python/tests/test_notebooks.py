@@ -17,7 +17,7 @@ EXPECTED = {
 
 
 def outputs(notebook):
-    """The texts of all outputs."""
+    """Yields the texts of all outputs."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             yield output.get("text", "")
@@ -40,7 +40,7 @@ def test_every_notebook_is_run():
 def test_notebook_shows_progress():
     # Short calls show no bar.
     cells = [
-        "import matchpoint_mpi as mp; mp._progress._QUICK_S = 0",
+        "import matchpoint_mpi as mp; mp._progress._DELAY_S = 0",
         "mp.bench('list', ['last', 'masks'], budget=0.1)",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])

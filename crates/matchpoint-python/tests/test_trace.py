@@ -12,16 +12,16 @@ import matchpoint_mpi as mp
 
 
 def converted(command, trace, tmp_path):
-    """The table of the command: lists are words, unknown elements `-`."""
+    """Returns the rows of the CSV file that `matchpoint convert` writes."""
     subprocess.run([command, "convert", trace, "-o", tmp_path / "calls.csv"], check=True, capture_output=True)
     with (tmp_path / "calls.csv").open(newline="") as lines:
         return list(csv.reader(lines))
 
 
 def cell(value):
-    """A value as the command writes it."""
+    """Returns a value as the command writes it: spaces separate list elements, `-` is an unknown element."""
     if isinstance(value, list):
-        return " ".join("-" if one is None else cell(one) for one in value)
+        return " ".join("-" if item is None else cell(item) for item in value)
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -45,7 +45,7 @@ def test_libraries_read_calls():
 
 
 def readers():
-    """Reading threads of this process."""
+    """Returns the number of reading threads of this process."""
     names = [thread.read_text().strip() for thread in pathlib.Path("/proc/self/task").glob("*/comm")]
     return names.count("matchpoint-read")
 
@@ -63,7 +63,7 @@ def test_closed_stream_stops_reading():
     wait_for_readers(0)
     reader = pyarrow.RecordBatchReader.from_stream(calls)
     assert reader.read_next_batch().num_rows == 32768
-    # The thread waits, because the test takes no second batch.
+    # The thread waits, because the test reads no second batch.
     wait_for_readers(1)
     del reader
     wait_for_readers(0)

@@ -1,4 +1,4 @@
-/* Recorded functions: their numbers in the trace, and the recorder's entry points. */
+/* The recorded functions: their codes in the trace, and the recorder's entry points. */
 
 /* Failed calls are separate functions, numbered after all others: those numbers fit in one byte. */
 extern struct function __start_matchpoint_failures[] HIDDEN, __stop_matchpoint_failures[] HIDDEN;
@@ -55,9 +55,9 @@ static inline const struct function *function_of(uint64_t code)
     static int call_##NAME PARAMETERS
 
 /* The caller of the current call. Some calls are not recorded: those for a tool, which then calls the second name,
- * and those from a component of the library. The caller is checked only if such tools or components exist, or if
- * call sites are recorded. It is passed in a variable next to the arguments: all other calls then take only two more
- * instructions. */
+ * and those from a component of the library. The caller is checked only if such tools or components exist, or if call
+ * sites are recorded. The caller's address is in a variable instead of an argument, so that unchecked calls take only
+ * two more instructions. */
 struct call_origin {
     const void *caller;
     bool first; /* called by the first name */

@@ -1,9 +1,10 @@
 /* The drain: one thread that reads the lanes and writes the rank file. */
 
-/* Time that calls stay in memory before a write, if they do not fill a block: a killed process loses them. The time
- * starts short and doubles with each write, so that a process killed early has written calls too. */
+/* Maximum time that calls stay in memory before a write, if the calls do not fill a block. A killed process loses
+ * calls in memory. The time starts short and doubles with each write, so that a process killed early has also written
+ * calls. */
 #define WRITE_AFTER_NS 1000000000ll
-#define DRAIN_NAP_NS 100000000ll
+#define DRAIN_SLEEP_NS 100000000ll
 
 static struct {
     pthread_t thread;
@@ -16,9 +17,9 @@ static struct {
     struct clock_pair first_pair;
     int64_t write_after_ns;
     int64_t requested_ns; /* time of the last request for queue lengths */
-} drain = {.mutex = PTHREAD_MUTEX_INITIALIZER, .write_after_ns = DRAIN_NAP_NS / 2};
+} drain = {.mutex = PTHREAD_MUTEX_INITIALIZER, .write_after_ns = DRAIN_SLEEP_NS / 2};
 
-static void note_clock(struct clock_pair now)
+static void write_clock(struct clock_pair now)
 {
     drain.last_pair = now;
     file_block(BLOCK_CLOCK, 0, 0, &drain.last_pair, sizeof drain.last_pair);
@@ -55,14 +56,14 @@ static void take_record(struct lane *lane, const uint64_t *words)
     if (!encode(lane->block, words))
         drain.left_out++;
     if (is_first && block_length(lane->block) > BLOCK_RAW_MAX) {
-        drain.too_long++; /* millions of requests: readers reject it */
+        drain.too_long++; /* a record with millions of requests, which readers reject */
         lane->block->length = lane->block->times_length = lane->block->calls = 0;
     }
 }
 
 static void lane_read(struct lane *lane)
 {
-    /* Read once: the writer writes to this cache line. */
+    /* `words` is read once, because the writing thread writes to its cache line. */
     const uint64_t *ring = lane->words;
     uint64_t at = atomic_load_explicit(&lane->consumed, memory_order_relaxed);
     uint64_t end = atomic_load_explicit(&lane->published, memory_order_acquire);
@@ -113,8 +114,9 @@ static uint64_t code_of(const char *name)
     return code;
 }
 
-/* Reports a thread that stays in one call for long, for example in a deadlock: a killed process leaves no other
- * information. Reported once, after all earlier calls of the thread. Checked once a second. */
+/* Reports a thread that stays in one call for long, for example in a deadlock. If the process is then killed, the
+ * file has no other information about the call. The report is written once, after all earlier calls of the thread.
+ * Called once a second. */
 static void report_within(struct lane *lane, uint64_t now, uint64_t old)
 {
     uint64_t words = atomic_load_explicit(&lane->published, memory_order_relaxed);
@@ -133,9 +135,9 @@ static void report_within(struct lane *lane, uint64_t now, uint64_t old)
         file_block(BLOCK_WITHIN, lane->thread, 0, values, sizeof values);
 }
 
-/* Reads all lanes. Once a second, and more often at first, writes their calls to the file, followed by the time
- * until which the file is complete. A reader that follows the file then never sees a call without earlier calls of
- * other threads. */
+/* Reads all lanes. Once a second, and more often at first, writes their calls to the file, followed by the time until
+ * which the file is complete. So a reader that follows the file never sees a call before earlier calls of other
+ * threads. */
 static void drain_once(bool all)
 {
     struct clock_pair pair = clock_pair();
@@ -146,9 +148,9 @@ static void drain_once(bool all)
     bool due = all || pair.ns - drain.last_pair.ns > drain.write_after_ns;
     for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next) {
         int state = atomic_load_explicit(&lane->state, memory_order_acquire);
-        if (state != LANE_USED && state != LANE_LEFT)
+        if (state != LANE_USED && state != LANE_ENDED)
             continue;
-        bool left = state == LANE_LEFT;
+        bool left = state == LANE_ENDED;
         lane_read(lane);
         due |= lane->block != NULL && lane->block->has_queues_remark;
         if (left) {
@@ -168,7 +170,7 @@ static void drain_once(bool all)
         if (!all && atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_USED)
             report_within(lane, now, old);
     }
-    note_clock(pair);
+    write_clock(pair);
 }
 
 static void *drain_run(void *unused)
@@ -177,7 +179,7 @@ static void *drain_run(void *unused)
     while (!atomic_load(&drain.stop)) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += DRAIN_NAP_NS;
+        until.tv_nsec += DRAIN_SLEEP_NS;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         atomic_store(&drain_sleeps, true);

@@ -10,11 +10,11 @@ struct block {
     uint64_t first_ticks;   /* entry of the first call */
     uint64_t entered;       /* entry of the last call */
     uint64_t handles[4];    /* the last communicator, request, message, address */
-    bool remark_follows;    /* a remark on the last call follows in the same block: not written yet */
-    bool has_queues_remark; /* a reader may wait for the block's remark */
+    bool remark_follows;    /* a remark on the last call follows, so the block is not written yet */
+    bool has_queues_remark; /* the block has queue lengths, for which a reader may wait */
 };
 
-#define BLOCK_BYTES ((size_t)64 << 10) /* length of a full block: four times more packs 3 % better */
+#define BLOCK_BYTES ((size_t)64 << 10) /* length of a full block. Blocks of four times this length compress 3 % better */
 
 enum { HANDLE_COMM, HANDLE_REQUEST, HANDLE_MESSAGE, HANDLE_ADDRESS };
 
@@ -50,8 +50,9 @@ static bool block_join(struct block *block)
     return true;
 }
 
-/* Bytes are written through a local pointer, not through the block: stores of bytes may alias it, so the compiler
- * would reload its address after each store. The reloads took half of the drain's time without compression. */
+/* Bytes are written through a local pointer, not through the block: a store of a byte may change the block's fields,
+ * so the compiler would reload the address after each store. The reloads took half of the drain's time without
+ * compression. */
 
 static inline uint8_t *put_varint(uint8_t *to, uint64_t value)
 {
@@ -159,8 +160,8 @@ static bool encode(struct block *block, const uint64_t *words)
     to = put_varint(to, words[WORD_HEAD] & CODE_MASK);
     uint8_t *times = block->times + block->times_length;
     times = put_varint(times, words[WORD_ENTER] - block->entered);
-    /* If a clock goes back, for example between processors, the duration is 0; a negative one would become
-     * centuries. */
+    /* If a clock goes back, for example between processors, the duration is 0. Readers would read a negative duration
+     * as centuries. */
     times = put_varint(times, words[WORD_LEAVE] > words[WORD_ENTER] ? words[WORD_LEAVE] - words[WORD_ENTER] : 0);
     block->times_length = (size_t)(times - block->times);
     block->entered = words[WORD_ENTER];

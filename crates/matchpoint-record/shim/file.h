@@ -24,7 +24,7 @@ static struct {
     bool failed;    /* a write has failed; no more writes */
     uint64_t limit_ticks;
     uint32_t crc_tables[8][256];
-    void *compressor; /* reused: creating one per block would cost more than the compression */
+    void *compressor; /* reused, because a new compressor per block would take longer than the compression */
     size_t (*compress)(void *compressor, void *to, size_t room, const void *from, size_t bytes, int level);
     size_t (*compress_bound)(size_t bytes);
     unsigned (*is_error)(size_t code);
@@ -32,15 +32,15 @@ static struct {
     size_t packed_room;
 } file = {.descriptor = -1};
 
-/* For calls of real codes, level 1 gives 6 bytes per call and this level 10, in half the time. The application pays
- * for the time. */
+/* For calls of real applications, level 1 takes 6 bytes per call, this level 10 bytes and half the time. Compression
+ * takes processor time from the application. */
 #define ZSTD_LEVEL (-5)
 
 /* Loaded with dlopen, because the recorder must load without zstd. Blocks are then stored uncompressed. */
 static void find_zstd(void)
 {
 #if defined(RTLD_DEEPBIND)
-    /* An executable may contain another version of zstd with precedence for its symbols. */
+    /* An executable may contain another version of zstd. Without RTLD_DEEPBIND, libzstd would call that version. */
     void *zstd = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 #else
     void *zstd = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -98,7 +98,8 @@ static __attribute__((format(printf, 1, 2))) void log_error(const char *format, 
     fprintf(stderr, "%s\n", line);
 }
 
-/* Applications that close descriptors by number seldom reach this number. It is below the usual limit of 1024. */
+/* Minimum descriptor of the rank file. Applications that close descriptors by number seldom reach this number. The
+ * usual limit is 1024. */
 #define DESCRIPTOR_FROM 700
 
 static bool file_is_own(int descriptor)
@@ -134,7 +135,7 @@ static void file_check(void)
     if (again >= 0)
         close(again);
     file.failed = true;
-    log_error("%s was closed by the program, and is no longer there; its trace ends here", file.path);
+    log_error("the program closed %s, which no longer exists; the trace of this process ends here", file.path);
 }
 
 /* Beyond the file size limit (ulimit -f), the system sends a signal that ends the process. A failure of the recorder
@@ -164,7 +165,7 @@ static void file_write(struct iovec *parts, int count)
             continue;
         if (written < 0) {
             file.failed = true;
-            log_error("cannot write %s: %s; its trace ends here", file.path, strerror(errno));
+            log_error("cannot write %s: %s; the trace of this process ends here", file.path, strerror(errno));
             return;
         }
         file.bytes += (uint64_t)written;

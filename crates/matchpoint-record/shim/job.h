@@ -5,7 +5,7 @@
  * decision is the target of a symbolic link: the first process creates the link, which is atomic on all file
  * systems, and all others read it. */
 
-/* Time for the other processes to leave MPI_Init. Later, missing processes count as not recorded. */
+/* Time limit for the other processes to leave MPI_Init. After this time, missing processes count as not recorded. */
 #define AGREEMENT_NS 5000000000
 #define AGREEMENT_NS_PER_PROCESS 1000000
 

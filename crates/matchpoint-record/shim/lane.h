@@ -1,8 +1,8 @@
-/* Lanes: one ring per thread, written by the thread and read by the drain, without locks. A call is a sequence of
- * words that the drain sees once `published` has passed it. */
+/* Lanes: one ring per thread, which the thread writes and the drain reads, without locks. A recorded call is a
+ * sequence of words. The drain reads the words up to the number `published`. */
 
-/* 2 MiB: some 32 000 calls. The drain is woken at half of it: without a free core, it interrupts a polling process,
- * so few wake-ups are better. */
+/* 2 MiB, about 32 000 calls. A thread wakes the drain after half a ring of words. More wake-ups would interrupt
+ * polling processes on hosts without a free core. */
 #define LANE_WORDS ((uint64_t)1 << 18)
 #define LANE_WAKE (LANE_WORDS / 2)
 
@@ -14,13 +14,14 @@ enum { WORD_HEAD, WORD_ENTER, WORD_LEAVE, WORD_FIELDS };
 #define CODE_OUTSIDE 0x7ffe /* the record is in separate memory, with its address in the next word */
 
 enum lane_state {
-    LANE_FREE,    /* the thread has ended and all words are read: available for the next thread */
-    LANE_CLAIMED, /* a thread prepares it */
+    LANE_FREE,    /* the thread has ended, and all words are read: the next new thread may use the lane */
+    LANE_CLAIMED, /* a thread initializes the lane */
     LANE_USED,
-    LANE_LEFT, /* the thread has ended */
+    LANE_ENDED, /* the thread has ended */
 };
 
-/* The bits of the record's function. The other bit: a remark on the call follows. */
+/* The lower 16 bits of a record's first word: the function's code, and one bit for a following remark. A remark is a
+ * record with more data about the call before it, for example queue lengths. */
 #define CODE_MASK 0x7fff
 #define REMARK_FOLLOWS 0x8000
 
@@ -28,21 +29,22 @@ enum lane_state {
 #define LINE_PAIR_BYTES 128
 
 struct lane {
-    /* Fields of the writer. Most calls use only the first cache line. The drain reads `published` ten times a
-     * second, and no other field of the line while it takes records: each read would make the writer's next call
-     * fetch the line again. */
+    /* Fields of the writing thread. Most calls use only the first cache line. Of this line, the drain reads
+     * `published` ten times a second, and `inside` and `current_function` about once a second. Each read makes the
+     * thread's next call fetch the line again. */
     uint64_t *words;
     _Atomic uint64_t published; /* words written */
-    /* Words that the writer may publish before it calls `lane_wait`. The drain sets 0 to get the writer's attention. */
+    /* Words that the writer may publish before it calls `lane_wait`. The drain sets 0 to request queue lengths: see
+     * queues.h. */
     _Atomic uint64_t limit;
-    uint64_t *outside;                 /* the memory of a record that is too long for the ring; or LANE_ASKED */
+    uint64_t *outside;                 /* the memory of a record that is too long for the ring; or LANE_QUEUES_REQUESTED */
     _Atomic uintptr_t inside;          /* the stack pointer at the entry of the current MPI call; 0: no call */
-    _Atomic uint32_t current_function; /* the call: the lower half of its name's address. The drain reads both */
-    uint32_t types_freed;              /* at the last query of a type's size */
-    MPI_Datatype type;                 /* that type */
-    uint64_t size;                     /* its size */
-    bool calls_back;                   /* the current call reserves no words, and calls from its callbacks are recorded */
-    unsigned called_back;
+    _Atomic uint32_t current_function; /* lower half of the address of the current call's name */
+    uint32_t types_freed;              /* `hot_state.types_freed` at the last query of a type's size */
+    MPI_Datatype type;                 /* the type of that query */
+    uint64_t size;                     /* the size of that type */
+    bool runs_callbacks;               /* calls from callbacks of the current call are recorded */
+    unsigned callback_calls;
     uint64_t woken; /* words written at the last wake-up of the drain */
     uint64_t waited_ns;
     MPI_Status *statuses;
@@ -61,30 +63,32 @@ struct lane {
     } seen;
 };
 
-_Static_assert(offsetof(struct lane, calls_back) <= 64, "what most calls look at is one cache line");
+_Static_assert(offsetof(struct lane, runs_callbacks) <= 64, "the fields of most calls fit into one cache line");
 
-/* The current record is followed by a remark on the library's queues: see queues.h. */
+/* Value of `outside`: a remark with queue lengths follows the current record. See queues.h. */
 static uint64_t lane_queues_requested[1];
 #define LANE_QUEUES_REQUESTED lane_queues_requested
 
 FUNCTION(queues, "+queues", "iii");
 static _Atomic bool queues_on;  /* queue lengths are available */
-static _Atomic bool queues_due; /* requested from any thread */
-static void note_queues(struct lane *lane, uint64_t remark_follows);
+static _Atomic bool queues_due; /* the next call of any thread adds queue lengths */
+static void write_queues(struct lane *lane, uint64_t remark_follows);
 
-/* Ends at the end of the process. Destructors of other libraries may still call MPI. */
+/* States of the recording. RECORDING_OVER lasts until the process ends, because destructors of other libraries may
+ * still call MPI. */
 enum recording { RECORDING_NOT_YET, RECORDING_BEGINS, RECORDING_ON, RECORDING_OVER };
 static _Atomic int recording;
 
 static _Atomic(struct lane *) lanes;
-static _Atomic unsigned lanes_made;
-static _Atomic uint64_t calls_unseen; /* in callbacks, or left by a jump */
-static _Atomic uint64_t calls_refused; /* of threads without a lane, or without memory */
+static _Atomic unsigned lanes_created;
+static _Atomic uint64_t calls_unseen; /* unrecorded calls in callbacks, and calls that a jump left */
+static _Atomic uint64_t calls_refused; /* unrecorded calls of threads without a lane, or without memory */
 static pthread_key_t lane_key;
 static sem_t drain_wanted;
 static _Atomic bool drain_sleeps;
 
-/* Initial-exec: the library is loaded at the start, so an access is one load without a call. */
+/* With the initial-exec model, an access is one load without a function call. The recorder is loaded at the program's
+ * start, as this model requires. */
 static __thread struct lane *lane_self __attribute__((tls_model("initial-exec")));
 
 static inline uintptr_t inside(struct lane *lane)
@@ -92,7 +96,7 @@ static inline uintptr_t inside(struct lane *lane)
     return atomic_load_explicit(&lane->inside, memory_order_relaxed);
 }
 
-/* The drain does not depend on the order of this store. */
+/* Relaxed: the drain does not depend on the order of this store. */
 static inline void set_inside(struct lane *lane, uintptr_t stack)
 {
     atomic_store_explicit(&lane->inside, stack, memory_order_relaxed);
@@ -103,15 +107,16 @@ static bool within_call(void)
     return lane_self != NULL && inside(lane_self) != 0;
 }
 
-/* If threads end faster than the drain wakes up, their memory accumulates. */
-#define LANES_LEFT_WAKE 64
+/* Ended threads after which the drain is woken. Otherwise the memory of ended threads could accumulate until the next
+ * wake-up. */
+#define LANES_ENDED_WAKE 64
 
-static void lane_left(void *lane)
+static void lane_ended(void *lane)
 {
     static _Atomic unsigned left;
     lane_self = NULL;
-    atomic_store_explicit(&((struct lane *)lane)->state, LANE_LEFT, memory_order_release);
-    if (atomic_fetch_add(&left, 1) % LANES_LEFT_WAKE == LANES_LEFT_WAKE - 1)
+    atomic_store_explicit(&((struct lane *)lane)->state, LANE_ENDED, memory_order_release);
+    if (atomic_fetch_add(&left, 1) % LANES_ENDED_WAKE == LANES_ENDED_WAKE - 1)
         sem_post(&drain_wanted);
 }
 
@@ -125,9 +130,9 @@ static struct lane *lane_of_ended_thread(void)
     return NULL;
 }
 
-static struct lane *lane_make(void)
+static struct lane *lane_create(void)
 {
-    unsigned number = atomic_fetch_add(&lanes_made, 1);
+    unsigned number = atomic_fetch_add(&lanes_created, 1);
     struct lane *lane = number > UINT16_MAX ? NULL : aligned_alloc(LINE_PAIR_BYTES, sizeof *lane);
     if (lane == NULL)
         return NULL;
@@ -147,19 +152,19 @@ static struct lane *lane_open(void)
         return NULL;
     struct lane *lane = lane_of_ended_thread();
     if (lane == NULL)
-        lane = lane_make();
+        lane = lane_create();
     void *memory = lane == NULL ? MAP_FAILED
                                 : mmap(NULL, LANE_WORDS * 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         if (lane != NULL)
             atomic_store(&lane->state, LANE_FREE);
-        atomic_fetch_add(&calls_refused, 1); /* the call is only counted */
+        atomic_fetch_add(&calls_refused, 1); /* the call is counted, but not recorded */
         return NULL;
     }
     lane->words = memory;
     set_inside(lane, 0); /* the previous thread may have ended in a call */
     lane->outside = NULL;
-    lane->calls_back = false;
+    lane->runs_callbacks = false;
     lane->woken = 0;
     atomic_store_explicit(&lane->limit, LANE_WAKE, memory_order_relaxed);
     atomic_store(&lane->published, 0);
@@ -174,32 +179,32 @@ static struct lane *lane_open(void)
 /* The stack pointer at the call of the current function. */
 #define STACK_OF_CALLER() ((uintptr_t)__builtin_dwarf_cfa())
 
-/* Bytes of arguments that callers put on the stack. A call from a callback has more: frames of recorder, library and
- * callback. */
-#define ARGUMENTS_TAKE 64
+/* Maximum bytes of arguments on the caller's stack. For a call from a callback, the stack is deeper by more bytes: by
+ * the frames of recorder, library and callback. */
+#define ARGUMENT_BYTES 64
 
 /* Handles a call within another call. Calls of the library are not recorded, except from callbacks of the
- * application. If the stack is not deeper than at the other call, a jump or an exception has left that call. */
-static __attribute__((cold, noinline)) struct lane *enter_again(struct lane *lane, uintptr_t stack, const void *caller)
+ * application. If the stack is not deeper than at the outer call, a jump or an exception has left the outer call. */
+static __attribute__((cold, noinline)) struct lane *enter_nested_call(struct lane *lane, uintptr_t stack, const void *caller)
 {
     if (is_of_library(caller) || is_of_recorder(caller) || is_of_component(caller))
         return NULL;
-    if (stack + ARGUMENTS_TAKE >= inside(lane)) {
+    if (stack + ARGUMENT_BYTES >= inside(lane)) {
         atomic_fetch_add(&calls_unseen, 1);
-        lane->outside = NULL; /* not freed: another stack of this thread may still fill it */
-        lane->calls_back = false;
+        lane->outside = NULL; /* not freed: another stack of this thread may still write to the memory */
+        lane->runs_callbacks = false;
         return lane;
     }
-    if (!lane->calls_back) {
+    if (!lane->runs_callbacks) {
         atomic_fetch_add(&calls_unseen, 1);
         return NULL;
     }
-    lane->called_back++;
+    lane->callback_calls++;
     return lane;
 }
 
-/* Begins a call. NULL: the call is not recorded, for example a call that the library makes within another. Inlined,
- * because it reads the return address of the calling function. `name` is the calling function's name. */
+/* Begins a call. Returns NULL if the call is not recorded, for example a call of the library within another call.
+ * Inlined, because the return address must be that of the calling function. `name` is the calling function's name. */
 static inline __attribute__((always_inline)) struct lane *enter_as(const char *name)
 {
     struct lane *lane = lane_self;
@@ -208,7 +213,7 @@ static inline __attribute__((always_inline)) struct lane *enter_as(const char *n
     if (__builtin_expect(lane == NULL, 0))
         return NULL;
     uintptr_t stack = STACK_OF_CALLER();
-    if (__builtin_expect(inside(lane) != 0, 0) && enter_again(lane, stack, __builtin_return_address(0)) == NULL)
+    if (__builtin_expect(inside(lane) != 0, 0) && enter_nested_call(lane, stack, __builtin_return_address(0)) == NULL)
         return NULL;
     set_inside(lane, stack);
     atomic_store_explicit(&lane->current_function, (uint32_t)(uintptr_t)name, memory_order_relaxed);
@@ -216,7 +221,7 @@ static inline __attribute__((always_inline)) struct lane *enter_as(const char *n
 }
 #define enter() enter_as(__func__)
 
-/* Returns the MPI function that a thread is in, or NULL. */
+/* Returns the MPI function that the lane's thread runs, or NULL. */
 static const char *current_function(struct lane *lane)
 {
     static const char own[] = "call_";
@@ -225,18 +230,19 @@ static const char *current_function(struct lane *lane)
     return low != 0 && strncmp(name, own, sizeof own - 1) == 0 ? name + sizeof own - 1 : NULL;
 }
 
-/* For calls that run callbacks and reserve no words meanwhile: MPI_Comm_free, MPI_Finalize. Calls of a thread are in
- * the order of their entry, so a call with recorded callbacks is written as if entered at its end. */
-static inline unsigned calls_back(struct lane *lane)
+/* Enables the recording of calls in callbacks of the current call, which must reserve no words meanwhile:
+ * MPI_Comm_free, MPI_Finalize. The records of a thread are in the order of entry. So a call with recorded callbacks
+ * gets its end as entry time. */
+static inline unsigned begin_callbacks(struct lane *lane)
 {
-    lane->calls_back = true;
-    return lane->called_back;
+    lane->runs_callbacks = true;
+    return lane->callback_calls;
 }
 
-static inline uint64_t called_back(struct lane *lane, unsigned before, uint64_t entered)
+static inline uint64_t end_callbacks(struct lane *lane, unsigned before, uint64_t entered)
 {
-    lane->calls_back = false;
-    return __builtin_expect(lane->called_back == before, 1) ? entered : ticks();
+    lane->runs_callbacks = false;
+    return __builtin_expect(lane->callback_calls == before, 1) ? entered : ticks();
 }
 
 static inline int leave(struct lane *lane, int result)
@@ -245,13 +251,14 @@ static inline int leave(struct lane *lane, int result)
     return result;
 }
 
-/* Words written. Only for the writer, which needs no memory order for its own stores. */
+/* Returns the number of words written. Only the writing thread calls this function, so the load is relaxed. */
 static inline uint64_t written(struct lane *lane)
 {
     return atomic_load_explicit(&lane->published, memory_order_relaxed);
 }
 
-/* Computes the limit: the ring is full, or the drain must be woken. Returns the former. */
+/* Sets the limit to the number of words at which the ring is full or the drain must be woken. Returns the number at
+ * which the ring is full. */
 static uint64_t lane_limit(struct lane *lane)
 {
     uint64_t full = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS, wake = lane->woken + LANE_WAKE;
@@ -259,8 +266,8 @@ static uint64_t lane_limit(struct lane *lane)
     return full;
 }
 
-/* Waits for space, and wakes the drain if it has many words to read. No call is lost: a trace with gaps is worse
- * than a waiting application. False: the recording is over. */
+/* Waits for space, and wakes the drain if it has many words to read. A full ring makes the application wait, because
+ * a trace with gaps would be worse. Returns false if the recording is over. */
 static __attribute__((noinline)) bool lane_wait(struct lane *lane, uint64_t words)
 {
     uint64_t needed = written(lane) + words;
@@ -274,7 +281,7 @@ static __attribute__((noinline)) bool lane_wait(struct lane *lane, uint64_t word
         return true;
     int64_t since = monotonic_ns();
     do {
-        /* The drain reads the lane for the last time, or has done so. */
+        /* The drain's last read of the lane has begun or ended. */
         if (atomic_load(&recording) == RECORDING_OVER)
             return false;
         sem_post(&drain_wanted);
@@ -291,12 +298,12 @@ static inline void lane_publish(struct lane *lane, uint64_t words)
     atomic_store_explicit(&lane->published, written(lane) + words, memory_order_release);
 }
 
-static inline bool is_beyond(struct lane *lane, uint64_t end)
+static inline bool exceeds_limit(struct lane *lane, uint64_t end)
 {
     return end > atomic_load_explicit(&lane->limit, memory_order_relaxed);
 }
 
-static __attribute__((noinline)) uint64_t *reserve_elsewhere(struct lane *lane, uint64_t words)
+static __attribute__((noinline)) uint64_t *reserve_slow(struct lane *lane, uint64_t words)
 {
     if (words > LANE_WORDS / 2) {
         if (atomic_load(&recording) == RECORDING_OVER)
@@ -312,52 +319,54 @@ static __attribute__((noinline)) uint64_t *reserve_elsewhere(struct lane *lane, 
         lane->words[offset] = CODE_SKIP;
         lane_publish(lane, LANE_WORDS - offset);
     }
-    if (is_beyond(lane, written(lane) + words) && !lane_wait(lane, words))
+    if (exceeds_limit(lane, written(lane) + words) && !lane_wait(lane, words))
         return NULL;
     if (atomic_load(&queues_on) && atomic_exchange(&queues_due, false))
         lane->outside = LANE_QUEUES_REQUESTED;
     return lane->words + written(lane) % LANE_WORDS;
 }
 
-/* Prefetches the words of a record three calls ahead. The drain has read them one round ago, so they are in another
- * processor's cache, and a write would wait. Beyond the ring's end the prefetch has no effect. */
+/* Prefetches the words of a record three calls ahead. The drain has read these words before, so another processor's
+ * cache has them, and a write would wait. Behind the ring's end the prefetch has no effect. */
 #define PREFETCH_WORDS 32
 
 static inline void lane_prepare(const uint64_t *record)
 {
 #if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(record[PREFETCH_WORDS])); /* no-op where missing; the builtin needs an option */
+    /* Not the builtin, which needs a compiler option for this instruction. */
+    __asm__ volatile("prefetchw %0" : : "m"(record[PREFETCH_WORDS])); /* no effect on processors without it */
 #else
     __builtin_prefetch(record + PREFETCH_WORDS, 1);
 #endif
 }
 
-/* Reserves at most this number of words. NULL: no memory (the call is counted), or the recording is over. */
+/* Reserves at most this number of words. Returns NULL without memory (the call is then counted), or if the recording
+ * is over. */
 static inline uint64_t *reserve(struct lane *lane, uint64_t words)
 {
     words++; /* for the call site */
     uint64_t at = written(lane), offset = at % LANE_WORDS;
-    if (__builtin_expect(offset + words > LANE_WORDS || is_beyond(lane, at + words), 0))
-        return reserve_elsewhere(lane, words);
+    if (__builtin_expect(offset + words > LANE_WORDS || exceeds_limit(lane, at + words), 0))
+        return reserve_slow(lane, words);
     lane_prepare(lane->words + offset);
     return lane->words + offset;
 }
 
 /* Completes a record outside the ring, or a record with a following remark. */
-static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64_t *record, uint64_t words)
+static __attribute__((noinline)) void commit_slow(struct lane *lane, uint64_t *record, uint64_t words)
 {
     bool is_requested = lane->outside == LANE_QUEUES_REQUESTED;
     lane->outside = NULL;
-    if (is_requested && atomic_load(&recording) == RECORDING_OVER) { /* no space for more */
+    if (is_requested && atomic_load(&recording) == RECORDING_OVER) { /* the ring may have no space for a remark */
         record[WORD_HEAD] |= words << 16;
         lane_publish(lane, words);
         return;
     }
-    if (is_requested) { /* before the call's other remarks */
+    if (is_requested) { /* the queue lengths precede other remarks on the call */
         uint64_t follows = record[WORD_HEAD] & REMARK_FOLLOWS;
         record[WORD_HEAD] |= words << 16 | REMARK_FOLLOWS;
         lane_publish(lane, words);
-        note_queues(lane, follows);
+        write_queues(lane, follows);
         return;
     }
     record[WORD_HEAD] |= words << 16;
@@ -386,7 +395,7 @@ static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
     if (__builtin_expect(hot_state.sites_wanted, 0))
         record[words++] = site_word();
     if (__builtin_expect(lane->outside != NULL, 0)) {
-        commit_elsewhere(lane, record, words);
+        commit_slow(lane, record, words);
         return;
     }
     record[WORD_HEAD] |= words << 16;

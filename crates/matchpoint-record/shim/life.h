@@ -1,4 +1,4 @@
-/* From MPI_Init to MPI_Finalize, or to another end of the process.
+/* Begin and end of a recording: from MPI_Init to MPI_Finalize, or to another end of the process.
  *
  * MATCHPOINT_RECORD_DIR is the folder of the trace; without it the recorder does nothing. MATCHPOINT_RECORD_LIMIT is
  * the number of bytes that this process may write. If MATCHPOINT_RECORD_CALLSITES is set, call sites are recorded. */
@@ -32,7 +32,8 @@ static const char *thread_level(void)
                                             : "single";
 }
 
-/* Estimates the rate from both clocks. A few milliseconds of waiting would improve the estimate and delay the job. */
+/* Estimates the counter's rate from both clocks. A wait of some milliseconds would improve the estimate, but delay
+ * the job. */
 static double ticks_per_second(const struct clock_pair *since)
 {
     if (hot_state.ticks_source == TICKS_MONOTONIC)
@@ -75,7 +76,7 @@ static void write_head(void)
     free(head.bytes);
 }
 
-/* Spawned processes have ranks from 0 again. */
+/* Returns whether MPI_Comm_spawn started this process. Ranks of spawned processes also begin at 0. */
 static bool is_spawned(void)
 {
     MPI_Comm parent = library.comm_null;
@@ -94,7 +95,7 @@ static bool open_file(const char *folder, bool spawned)
     return descriptor >= 0;
 }
 
-/* A child is not recorded: its memory contains the lanes, but not the drain's thread. */
+/* Ends the recording in a forked child, which has no drain thread. */
 static void in_child(void)
 {
     if (lane_self != NULL)
@@ -134,19 +135,19 @@ static void recording_begin(bool has_world)
         atomic_store(&recording, RECORDING_OVER);
         return;
     }
-    find_length();
+    find_status_length();
     crc_prepare();
     find_zstd();
     if (hot_state.sites_wanted)
         dl_iterate_phdr(find_binding, NULL);
     file.limit = limit != NULL ? strtoull(limit, NULL, 10) : UINT64_MAX;
     write_head();
-    note_clock(drain.first_pair);
+    write_clock(drain.first_pair);
     if (hot_state.sites_wanted)
-        note_modules(); /* repeated at the end, for files loaded later */
+        write_modules(); /* repeated at the end, for files loaded later */
     recorded_process = getpid();
     sem_init(&drain_wanted, 0, 0);
-    pthread_key_create(&lane_key, lane_left);
+    pthread_key_create(&lane_key, lane_ended);
     pthread_atfork(NULL, NULL, in_child);
     if (has_world)
         offset_begin();
@@ -170,7 +171,8 @@ static int record_first_call(int result, uint64_t code, uint64_t entered)
     return leave(lane, result);
 }
 
-/* This thread writes: a handler of a signal that ends the process must not wait for the code that it interrupted. */
+/* This thread writes to the file. A signal handler that ends the process must not wait for a write that the signal
+ * interrupted. */
 static __thread volatile sig_atomic_t is_writing __attribute__((tls_model("initial-exec")));
 
 /* Writes all recorded calls to the file. */
@@ -205,7 +207,7 @@ static void recording_end(const char *reason)
     drain.ends = true;
     drain_once(true);
     if (hot_state.sites_wanted)
-        note_modules();
+        write_modules();
     if (atomic_load(&calls_refused) > 0)
         log_error("calls of some threads were only counted: there was no memory for them, or there were more than 65536");
     struct text end = {0};
@@ -222,7 +224,7 @@ static void recording_end(const char *reason)
     if (file_is_own(file.descriptor))
         close(file.descriptor);
     pthread_mutex_unlock(&drain.mutex);
-    file.descriptor = -1; /* a child may later have another file with this number */
+    file.descriptor = -1; /* a forked child may later open another file with this number */
 }
 
 __attribute__((constructor)) static void loaded(void)

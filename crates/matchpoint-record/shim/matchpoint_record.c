@@ -1,8 +1,9 @@
-/* Matchpoint's recorder: a library, preloaded before an MPI library, that records the application's point-to-point
- * calls. docs/reference/trace-format.md describes its output.
+/* Matchpoint's recorder: a preloaded library that records the MPI calls of an application.
+ * docs/reference/trace-format.md describes its output.
  *
- * One translation unit, so that the compiler optimizes the whole path of a call. The recorder looks up the MPI
- * library's functions at their first use and does not link them, because launchers and shells may load it too.
+ * All files are one translation unit, so that the compiler optimizes the whole path of a call. The recorder looks up
+ * the MPI library's functions at their first use and does not link them, because launchers and shells may also load
+ * the recorder.
  *
  *      application ─▶ MPI_Isend (here) ─▶ PMPI_Isend (library)
  *                          │
@@ -52,7 +53,7 @@
 #include "calls/communicator.h"
 #include "calls/file.h"
 
-/* Begin and end of a recording use some functions above. */
+/* Defined in life.h, which uses functions of the files above. */
 static bool recording_is_due(int result);
 static void recording_begin(bool has_world);
 static int record_first_call(int result, uint64_t code, uint64_t entered);

@@ -1,4 +1,5 @@
-/* Files with the process's code and their addresses, which give call sites a meaning. */
+/* The files that contain the process's code, and their addresses. Readers convert call sites to functions with these
+ * addresses. */
 
 struct modules {
     struct text text;
@@ -34,7 +35,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *into)
     return 0;
 }
 
-static void note_modules(void)
+static void write_modules(void)
 {
     struct modules modules = {0};
     text_add(&modules.text, "[");

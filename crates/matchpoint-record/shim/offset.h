@@ -162,7 +162,7 @@ static void offset_begin(void)
     offsets.hosts = NULL;
 }
 
-/* Called before MPI_Finalize. If a process has ended, this fails without blocking the others. */
+/* Called before MPI_Finalize. If a process has ended, the measurement fails without blocking the others. */
 static void offset_end(void)
 {
     if (offsets.hosts == NULL)

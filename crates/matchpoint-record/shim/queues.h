@@ -1,10 +1,11 @@
 /* Queue lengths from the library's performance variables (MPI-4.1 §15.3.7), if it has them.
  *
  * They are read in the application's threads, within its MPI calls, because no library guarantees safety elsewhere.
- * The drain requests a reading each second. The next recorded call is then followed by a remark.
+ * The drain requests a reading each second. After the next recorded call, a remark (a record with data about the
+ * call) has the lengths.
  *
- * Other calls have no extra cost. The drain lowers a lane's `limit`, which every record checks anyway: the next
- * record exceeds it, and the slow path finds the request (`reserve_elsewhere`). */
+ * Other calls have no extra cost. For a request, the drain sets the `limit` of a lane to 0. Every record checks this
+ * limit, so the next record takes the slow path (`reserve_slow`), which finds the request. */
 
 USED(T_init_thread);
 USED(T_finalize);
@@ -256,7 +257,7 @@ static uint64_t queue_length(enum queue queue)
 }
 
 /* Writes the remark on the current call, in its thread, after it. */
-static __attribute__((noinline)) void note_queues(struct lane *lane, uint64_t remark_follows)
+static __attribute__((noinline)) void write_queues(struct lane *lane, uint64_t remark_follows)
 {
     uint64_t lengths[QUEUES] = {QUEUE_UNKNOWN, QUEUE_UNKNOWN};
     uint64_t entered = ticks();

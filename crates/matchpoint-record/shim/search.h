@@ -14,7 +14,7 @@
 /* If unexpected messages delay a message by this time, the network holds few unexpected messages. */
 #define SEARCH_PATIENCE_NS 200e6
 /* Sleep of a rank that waits for other ranks' measurements. */
-#define SEARCH_NAP_NS 100000
+#define SEARCH_SLEEP_NS 100000
 /* Bytes read between two searches: more than the caches of a core hold. */
 #define SEARCH_WALKED ((size_t)2 << 20)
 /* Messages of the longest burst. Omitted if a message of the shorter burst takes BURST_SLOW_NS. */
@@ -32,7 +32,7 @@ static const int burst_lengths[] = {128, BURST_MOST};
 
 /* Costs of one kind of search, in nanoseconds. */
 struct search_cost {
-    double empty_ns;                /* a call with an empty queue */
+    double empty_ns;                /* time of a call with an empty queue */
     double best_ns[SEARCH_LENGTHS]; /* per entry */
     double worst_ns;                /* per entry of the longest queue */
 };
@@ -54,7 +54,7 @@ static struct {
 
 /* Reads in an order that the hardware does not prefetch, because a stream bypasses the caches. The step and the
  * number of lines are coprime. */
-static void search_walk(void)
+static void evict_caches(void)
 {
     for (size_t line = 0, lines = SEARCH_WALKED / 64; line < lines; line++)
         (void)search_pair->walked[line * 40503 % lines * 64];
@@ -101,7 +101,7 @@ static void search_measure(struct search_pair *pair, const struct search_queue *
     search_empty(link, queue->first, SEARCH_MOST);
     link->order = NULL;
     search_fill(link, queue->first, 0, SEARCH_MOST);
-    link->cool_caches = search_walk;
+    link->cool_caches = evict_caches;
     search_time_kinds(link, queue, cold);
     link->cool_caches = NULL;
     link->order = pair->restore;
@@ -245,7 +245,7 @@ static void search_wait(MPI_Comm comm)
     if (FAILED(REAL(Ibarrier)(comm, &request)))
         return;
     while (!FAILED(REAL(Test)(&request, &found, MPI_STATUS_IGNORE)) && !found)
-        nanosleep(&(struct timespec){0, SEARCH_NAP_NS}, NULL);
+        nanosleep(&(struct timespec){0, SEARCH_SLEEP_NS}, NULL);
 }
 
 /* Measures with a peer, which also calls this. */
@@ -310,10 +310,10 @@ static void search_note(double ticks_per_ns)
     struct search_pair *pair = calloc(1, sizeof *pair);
     if (pair == NULL || (pair->walked = malloc(SEARCH_WALKED)) == NULL ||
         (search_kept.requests = malloc(2 * SEARCH_QUEUES * SEARCH_MOST * sizeof(MPI_Request))) == NULL) {
-        log_error("no memory to measure what a search costs");
+        log_error("no memory to measure the cost of searches; set MATCHPOINT_RECORD_SEARCH=0");
         REAL(Abort)(library.comm_world, 1); /* the other ranks wait for this one */
     }
-    memset((void *)pair->walked, 1, SEARCH_WALKED); /* pages of their own: unwritten pages share one */
+    memset((void *)pair->walked, 1, SEARCH_WALKED); /* unwritten pages would share one page of memory */
     search_pair = pair;
     search_kept.end = search_kept.requests;
     pair->ticks_per_ns = ticks_per_ns;

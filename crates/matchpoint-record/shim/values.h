@@ -56,7 +56,7 @@ static inline uint64_t bytes_word(struct lane *lane, MPI_Datatype type, MPI_Coun
 {
     uint32_t freed = atomic_load_explicit(&hot_state.types_freed, memory_order_relaxed) + 1;
     uint64_t size = lane->types_freed == freed && lane->type == type ? lane->size : type_size(lane, type, freed);
-    /* One test for an unknown size and for a negative count, which libraries without argument checks accept. */
+    /* One test finds an unknown size and a negative count. Libraries without argument checks accept negative counts. */
     return (int64_t)(size | (uint64_t)count) < 0 ? 0 : (uint64_t)count * size + 1;
 }
 
@@ -85,7 +85,7 @@ static bool length_is_at(unsigned at)
     return true;
 }
 
-static void find_length(void)
+static void find_status_length(void)
 {
     if (!has(function_Status_set_elements.real))
         return;

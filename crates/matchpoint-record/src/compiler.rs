@@ -1,4 +1,4 @@
-//! Compiles C sources of the command for the MPI library of a job, and caches the result.
+//! Compiles the recorder or shim for the MPI library of a job, and caches the result.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,26 +13,26 @@ use crate::launcher::Launcher;
 use crate::linked::Family;
 use crate::shim::{self, Sources};
 
-/// `--as-needed`: the recorder must not depend on the MPI library, because launchers and shells load the
-/// recorder too.
+/// Compiler flags of the recorder. `--as-needed`: the recorder must not depend on the MPI library, because
+/// launchers and shells also load the recorder.
 pub const FLAGS: &[&str] =
     &["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--as-needed", "-lpthread", "-ldl"];
 
-/// Age of unused files that the next compilation removes.
+/// A compilation removes files that were unused for this time.
 const MAX_AGE: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
-/// Files of the cache, and more that jobs used within [`MIN_AGE`].
+/// Maximum files of the cache, except files used within [`MIN_AGE`].
 const MAX_FILES: usize = 32;
 
-/// Jobs that use a younger file may still start processes.
+/// A job that used a file within this time may still start processes.
 const MIN_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Header of an MPI library.
+/// Source of the header `mpi.h`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Header {
-    /// Finds the header: `mpicc`.
+    /// A compiler that finds the header: `mpicc`.
     Compiler(PathBuf),
-    /// A folder for the system's compiler.
+    /// A folder with the header, for the system's compiler.
     Folder(PathBuf),
 }
 
@@ -41,23 +41,23 @@ enum Header {
 pub struct Product {
     /// The name in messages: `the recorder`.
     pub what: &'static str,
-    /// The compiled file. `folder`: its folder in the cache.
+    /// Name of the compiled file.
     pub file: &'static str,
-    /// See `file`.
+    /// Folder of the compiled files in the cache.
     pub folder: &'static str,
-    /// The sources, unpacked before the compilation.
+    /// The sources.
     pub sources: &'static [Sources],
-    /// Includes all other sources.
+    /// The source file that includes all others.
     pub main: &'static str,
     /// Compiler flags after the source.
     pub flags: &'static [&'static str],
-    /// Linked with the MPI library, so a header is not sufficient.
+    /// True: the file is linked with the MPI library, so a header is not sufficient.
     pub is_linked: bool,
-    /// The product compiled for MPI's standard binary interface, which needs neither header nor compiler.
+    /// The file compiled for MPI's standard binary interface, for use without header and compiler.
     pub standard_abi: Option<&'static [u8]>,
 }
 
-/// Recorder for libraries without the standard binary interface.
+/// The recorder.
 pub(crate) const RECORDER: Product = Product {
     what: "the recorder",
     file: "libmatchpoint_record.so",
@@ -69,25 +69,25 @@ pub(crate) const RECORDER: Product = Product {
     standard_abi: Some(shim::STANDARD_ABI),
 };
 
-/// A [`Product`] that is ready to be loaded or started.
+/// A compiled [`Product`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiled {
     /// The path.
     pub path: PathBuf,
     /// The family of MPI libraries.
     pub family: Family,
-    /// `MPICH 5.0.2`
+    /// Name and version of the MPI library: `MPICH 5.0.2`.
     pub library: String,
 }
 
 /// Finds or compiles a library that is preloaded into applications.
 ///
-/// Without `mpicc`, the user's compiler, an application linked with the standard binary interface gets the
-/// compiled library. Otherwise the launcher's compiler is used, or the first `mpicc` in the path. `compiles`
-/// is called before a compilation, which takes some seconds, with the name of the MPI library.
+/// With `mpicc`, uses this compiler. Without, an application with the standard binary interface gets the
+/// compiled file of the command; other applications use the launcher's compiler, or the first `mpicc` in the
+/// path. Calls `compiles` with the name of the MPI library before a compilation, which takes some seconds.
 ///
 /// # Errors
-/// Compiler and header are missing or fail, or the cache cannot be written.
+/// No compiler or header works, or the cache cannot be written.
 pub fn library(
     product: &Product,
     launcher: Option<&Launcher>,
@@ -106,7 +106,7 @@ pub fn library(
 /// As [`library`], for any product.
 ///
 /// # Errors
-/// Compiler and header are missing or fail, or the cache cannot be written.
+/// No compiler or header works, or the cache cannot be written.
 pub fn compiled(
     product: &Product,
     launcher: Option<&Launcher>,
@@ -123,7 +123,7 @@ pub fn compiled(
     let cache = cache(product)?;
     let path = cache.join(name).join(product.file);
     if path.is_file() {
-        // The last use, for file systems without access times.
+        // Records the last use, for file systems without access times.
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
     } else {
         compiles(&library);
@@ -133,7 +133,7 @@ pub fn compiled(
     Ok(Compiled { path, family, library })
 }
 
-/// Concurrent commands may do the same, so errors are ignored.
+/// Removes old files. Concurrent commands may do the same, so errors are ignored.
 fn prune(cache: &Path, file: &str) {
     let mut entries: Vec<(Duration, PathBuf)> = fs::read_dir(cache)
         .into_iter()
@@ -149,7 +149,7 @@ fn prune(cache: &Path, file: &str) {
     }
 }
 
-/// Returns the time since the last read or write of a file.
+/// Time since the last read or write of a file.
 fn unused(file: &Path) -> Option<Duration> {
     let found = fs::metadata(file).ok()?;
     let used = found.modified().ok()?.max(found.accessed().ok()?);
@@ -170,14 +170,14 @@ fn standard_abi(product: &Product, bytes: &[u8]) -> Result<Compiled, RecordError
         file.persist(&path)?;
         Ok(())
     };
-    let folder = path.parent().expect("it was joined to one");
+    let folder = path.parent().expect("the path has a folder");
     fs::create_dir_all(folder)
         .and_then(|()| write(folder))
-        .map_err(|error| RecordError::file(&path, &error))?;
+        .map_err(|error| RecordError::of_file(&path, &error))?;
     Ok(recorder)
 }
 
-/// The first header that compiles, and its macros. Each attempt starts a compiler, which takes some 40 ms.
+/// The first header that works, and its macros. Each attempt starts a compiler, which takes some 40 ms.
 fn header(
     product: &Product,
     launcher: Option<&Launcher>,
@@ -187,7 +187,7 @@ fn header(
         let header = Header::Compiler(mpicc.to_owned());
         return header.macros(product).map(|macros| (header, macros));
     }
-    // The launcher's compilers, its header, then any `mpicc`.
+    // The launcher's compilers, the launcher's headers, then any `mpicc`.
     let own = launcher.map(Launcher::compilers).unwrap_or_default().into_iter().map(Header::Compiler);
     let folders = launcher.map(Launcher::headers).unwrap_or_default().into_iter().map(Header::Folder);
     let any = crate::launcher::in_path("mpicc").into_iter().map(Header::Compiler);
@@ -198,11 +198,11 @@ fn header(
     own.chain(folders).chain(any).find_map(usable).ok_or_else(|| {
         let origin =
             launcher.map_or("this system".to_owned(), |launcher| launcher.path[0].display().to_string());
-        missing(product, &origin)
+        missing_compiler_error(product, &origin)
     })
 }
 
-fn missing(product: &Product, origin: &str) -> RecordError {
+fn missing_compiler_error(product: &Product, origin: &str) -> RecordError {
     let (with, lacks, standard_abi) = if product.is_linked {
         ("compiler", "no working mpicc", "")
     } else {
@@ -226,7 +226,7 @@ fn family(macros: &str) -> Family {
     }
 }
 
-/// Derived libraries also define the macros of their original, so they come first.
+/// Derived libraries also define the macros of the original, so their macros are first in the list.
 fn library_name(macros: &str) -> String {
     let value = |name: &str| {
         let of = |line: &str| {
@@ -271,39 +271,39 @@ impl Header {
         }
     }
 
-    /// Returns all macros after `mpi.h`. They identify the compiler and the library.
+    /// All macros after `mpi.h`, which identify the compiler and the library.
     fn macros(&self, product: &Product) -> Result<String, RecordError> {
         let mut command = self.command();
         let output = command.args(["-E", "-dM", "-include", "mpi.h", "-x", "c", "/dev/null"]).output();
-        let output = self.checked(product, output, Path::new(""))?;
+        let output = self.check_output(product, output, Path::new(""))?;
         let mut lines: Vec<&str> = output.lines().collect();
         lines.sort_unstable();
         Ok(lines.join("\n"))
     }
 
     fn compile(&self, product: &Product, file: &Path) -> Result<(), RecordError> {
-        let folder = file.parent().expect("it is in the cache");
-        let failed = |error: &std::io::Error| RecordError::file(folder, error);
+        let folder = file.parent().expect("the file has a folder");
+        let failed = |error: &std::io::Error| RecordError::of_file(folder, error);
         fs::create_dir_all(folder).map_err(|error| failed(&error))?;
         let work = tempfile::tempdir_in(folder).map_err(|error| failed(&error))?;
         shim::unpack(product.sources, work.path()).map_err(|error| failed(&error))?;
-        let made = work.path().join(product.file);
+        let compiled_file = work.path().join(product.file);
         let mut command = self.command();
         command.arg("-I").arg(work.path()).arg(work.path().join(product.main));
-        let output = command.arg("-o").arg(&made).args(product.flags).output();
-        self.checked(product, output, work.path())?;
-        if !made.is_file() {
+        let output = command.arg("-o").arg(&compiled_file).args(product.flags).output();
+        self.check_output(product, output, work.path())?;
+        if !compiled_file.is_file() {
             return Err(RecordError(format!(
                 "'{}' succeeded, but wrote no file for {}\nhint: name a C compiler of the MPI with --mpicc",
                 self.describe(),
                 product.what
             )));
         }
-        // Atomic, because another job may look for the file.
-        fs::rename(&made, file).map_err(|error| failed(&error))
+        // Atomic, because another job may use the file at any time.
+        fs::rename(&compiled_file, file).map_err(|error| failed(&error))
     }
 
-    fn checked(
+    fn check_output(
         &self,
         product: &Product,
         output: std::io::Result<Output>,
@@ -331,7 +331,7 @@ impl Header {
     }
 }
 
-/// `$XDG_CACHE_HOME/matchpoint/record` for the recorder, or the same below `~/.cache`.
+/// The cache folder: below `$XDG_CACHE_HOME`, or below `~/.cache`.
 fn cache(product: &Product) -> Result<PathBuf, RecordError> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
@@ -357,7 +357,7 @@ mod tests {
 
     use super::*;
 
-    /// Given the days since their last use.
+    /// Numbers of the files that `prune` keeps, given the days since their last use.
     fn kept(days: &[u64]) -> Vec<usize> {
         let cache = tempfile::tempdir().unwrap();
         let file = |at: usize| cache.path().join(at.to_string()).join("x.so");
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(super::tests::kept(&[0; 40]).len(), 40);
     }
 
-    /// A build script shares no code with its crate.
+    /// A build script cannot share code with its crate.
     #[test]
     fn standard_abi_has_same_compiler_flags() {
         let script = include_str!("../build.rs");

@@ -1,4 +1,4 @@
-//! The folder of a trace: created, emptied, and described after the job.
+//! The folder of a trace: creation, checks, and the manifest after the job.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use matchpoint_trace::native::{self, Summary};
 use crate::error::RecordError;
 use crate::sites;
 
-/// Returns true for a new folder.
+/// Creates the folder, or removes an earlier trace. Returns true for a new folder.
 pub(crate) fn create(path: &Path, replace: bool) -> Result<bool, RecordError> {
-    let failed = |error: std::io::Error| RecordError::file(path, &error);
+    let failed = |error: std::io::Error| RecordError::of_file(path, &error);
     let found = check(path, replace)?;
     let is_new = !path.exists();
     if is_new {
@@ -23,14 +23,14 @@ pub(crate) fn create(path: &Path, replace: bool) -> Result<bool, RecordError> {
     Ok(is_new)
 }
 
-/// Returns the files of an earlier trace.
+/// Checks that a trace can be written to `path`. Returns the files of an earlier trace.
 pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordError> {
     if !path.exists() {
-        // No parent folders: the trace of a mistyped path would be hard to find.
+        // Parent folders are not created, because the trace of a mistyped path is hard to find.
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         return match above.filter(|above| !above.exists()) {
             Some(above) => Err(RecordError(format!(
-                "cannot create '{}': no folder '{}'\nhint: create it, or name another folder for the trace",
+                "cannot create '{}': no folder '{}'\nhint: create the folder, or name another folder for the trace",
                 path.display(),
                 above.display()
             ))),
@@ -43,7 +43,7 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
             path.display()
         )));
     }
-    let entries = entries(path).map_err(|error| RecordError::file(path, &error))?;
+    let entries = list_entries(path).map_err(|error| RecordError::of_file(path, &error))?;
     let all = entries.iter().all(|entry| is_trace_file(entry));
     if !entries.is_empty() && (!replace || !all) {
         let advice = if all {
@@ -58,18 +58,18 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
 
 /// Removes the folder of a job that recorded nothing.
 pub(crate) fn remove_unused(path: &Path, is_new: bool) {
-    // Other files stay, and so does the folder.
+    // A folder with other files stays.
     let _ = fs::remove_file(path.join(manifest::FILE));
     if is_new {
         let _ = fs::remove_dir(path);
     }
 }
 
-/// An entry from the recorder: rank files, manifests, call sites, links, and folders of spawned processes
-/// with nothing else.
+/// True for an entry that a recording creates: rank files, manifests, call sites, links, and folders of
+/// spawned processes with only such entries.
 fn is_trace_file(entry: &Path) -> bool {
     if is_spawned(entry) && !entry.is_symlink() {
-        return entries(entry)
+        return list_entries(entry)
             .is_ok_and(|inside| inside.iter().all(|entry| !is_spawned(entry) && is_trace_file(entry)));
     }
     is_link(entry)
@@ -81,18 +81,18 @@ fn is_trace_file(entry: &Path) -> bool {
 fn remove(found: &[PathBuf]) -> std::io::Result<()> {
     found.iter().try_for_each(|entry| {
         if entry.is_dir() && !entry.is_symlink() {
-            remove(&entries(entry)?)?;
+            remove(&list_entries(entry)?)?;
             return fs::remove_dir(entry);
         }
         fs::remove_file(entry)
     })
 }
 
-fn entries(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+fn list_entries(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// A folder of `shim/job.h`: `spawned-1`, or `job-2` of a command with several jobs.
+/// True for a folder of spawned processes (`spawned-1`), or of a further job of the command (`job-2`).
 fn is_spawned(entry: &Path) -> bool {
     spawned_number(entry).is_some() && entry.is_dir()
 }
@@ -102,30 +102,30 @@ fn spawned_number(entry: &Path) -> Option<(&str, u32)> {
     Some((what, number.parse().ok()?)).filter(|_| matches!(what, "spawned" | "job"))
 }
 
-/// Processes use these symbolic links to agree during the job.
+/// Symbolic links that processes create during the job to agree on settings.
 const LINKS: &[&str] = &["job", "clocks"];
 
 fn is_link(entry: &Path) -> bool {
     entry.is_symlink() && entry.file_name().is_some_and(|name| LINKS.iter().any(|link| name == *link))
 }
 
-/// Removes the links after the last process has ended.
+/// Removes the links, after all processes have ended.
 pub(crate) fn remove_links(path: &Path) {
     for link in LINKS.iter().map(|link| path.join(link)).filter(|link| is_link(link)) {
-        // A remaining link has no effect.
+        // A link that cannot be removed has no effect.
         let _ = fs::remove_file(link);
     }
 }
 
-/// Returns the folders of spawned processes, in order of their creation.
+/// Folders of spawned processes and further jobs, in numeric order.
 pub(crate) fn spawned(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
-        entries(path).unwrap_or_default().into_iter().filter(|entry| is_spawned(entry)).collect();
+        list_entries(path).unwrap_or_default().into_iter().filter(|entry| is_spawned(entry)).collect();
     found.sort_by(|one, other| spawned_number(one).cmp(&spawned_number(other)));
     found
 }
 
-/// Completes a manifest from the rank files. Returns their summaries.
+/// Completes a manifest from the rank files. Returns the summaries of the files.
 pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summary>, RecordError> {
     remove_links(path);
     let files = native::summaries(path).map_err(|error| RecordError(error.to_string()))?;
@@ -150,7 +150,7 @@ pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summa
     Ok(files)
 }
 
-/// The processes are unknown before. Returns the summaries, and the result of writing the manifest.
+/// Creates the manifest of spawned processes. Returns the summaries, and the result of writing the manifest.
 pub(crate) fn describe_spawned(path: &Path) -> Result<(Vec<Summary>, Result<(), RecordError>), RecordError> {
     let mut manifest =
         Manifest { format: manifest::FORMAT.to_owned(), version: native::VERSION, ..Manifest::default() };
@@ -164,13 +164,13 @@ pub(crate) fn describe_spawned(path: &Path) -> Result<(Vec<Summary>, Result<(), 
     Ok((files, written))
 }
 
-/// Atomic.
+/// Writes the manifest atomically.
 pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<(), RecordError> {
     let path = folder.join(manifest::FILE);
     let write = || -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         serde_json::to_writer_pretty(&mut file, manifest)?;
-        // Every user with access to the folder may read the trace.
+        // Readable by every user with access to the folder.
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -179,7 +179,7 @@ pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<(), RecordErro
         file.persist(&path)?;
         Ok(())
     };
-    write().map_err(|error| RecordError::file(&path, &error))
+    write().map_err(|error| RecordError::of_file(&path, &error))
 }
 
 pub(crate) fn time(time: SystemTime) -> String {
@@ -190,7 +190,7 @@ pub(crate) fn time(time: SystemTime) -> String {
 mod tests {
     use super::*;
 
-    fn touch(path: &Path) {
+    fn create_file(path: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "").unwrap();
     }
@@ -206,17 +206,17 @@ mod tests {
             "spawned-1/rank-00000.mpt",
             "spawned-1/manifest.json",
         ] {
-            touch(&trace.join(file));
+            create_file(&trace.join(file));
         }
         let refused = create(&trace, false).unwrap_err();
         assert!(refused.to_string().contains("--replace"), "{refused}");
-        std::os::unix::fs::symlink("nobody's", trace.join("job")).unwrap();
+        std::os::unix::fs::symlink("target", trace.join("job")).unwrap();
         create(&trace, true).unwrap();
-        assert!(entries(&trace).unwrap().is_empty());
+        assert!(list_entries(&trace).unwrap().is_empty());
         for other in ["notes.txt", "spawned-1/results", "spawned-1/spawned-1/rank-00000.mpt"] {
             let trace = root.path().join(other.replace('/', "_"));
-            touch(&trace.join("rank-00000.mpt"));
-            touch(&trace.join(other));
+            create_file(&trace.join("rank-00000.mpt"));
+            create_file(&trace.join(other));
             let refused = create(&trace, true).unwrap_err();
             assert!(!refused.to_string().contains("--replace"), "{refused}");
             assert!(trace.join(other).exists() && trace.join("rank-00000.mpt").exists());

@@ -1,38 +1,37 @@
-//! The launcher of a command, and the compiler and header of its MPI library.
+//! The launcher of a command, and the compiler and header of the launcher's MPI library.
 
 use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The first word of a command that is a launcher of an MPI library, otherwise the first word.
+/// The launcher of a command: the first word that is a launcher of an MPI library, else the first word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     /// Name in the command.
     pub name: String,
     /// The path, then the targets of its symbolic links.
     pub path: Vec<PathBuf>,
-    /// Index of the word. Earlier words start the launcher (`nice`, `env A=1`, `timeout 60`).
+    /// Index of the word in the command. Earlier words are wrappers (`nice`, `env A=1`, `timeout 60`).
     pub at: usize,
 }
 
-/// `mpicc` has the same suffix (`mpirun.openmpi` and `mpicc.openmpi`).
+/// Launchers of MPI libraries. A suffix is that of the compiler (`mpirun.openmpi` and `mpicc.openmpi`).
 const LAUNCHERS: &[&str] = &["mpiexec.hydra", "mpiexec", "mpirun", "orterun", "prterun"];
 
 const LINKS: usize = 40;
 
 impl Launcher {
-    /// The message for a command that [`find`](Self::find) does not find.
+    /// The error for a first word that is no command.
     pub fn not_found(name: &str) -> String {
         if name.starts_with('-') {
             return format!(
-                "'{name}' follows --, where the launcher's name belongs\nhint: put options of matchpoint before --, \
-                 as in -- mpiexec -n 4"
+                "'{name}' is no launcher, but follows --\nhint: put options of matchpoint before --, as in -- mpiexec -n 4"
             );
         }
         format!("no such command: '{name}'\nhint: check the name and the path")
     }
 
-    /// `None`: the first word is not a command.
+    /// The launcher of a command; `None` if the first word is no command.
     pub fn of(words: &[String]) -> Option<Launcher> {
         let first = Launcher::find(words.first()?)?;
         if first.is_of_library() {
@@ -43,12 +42,12 @@ impl Launcher {
         Some(later.unwrap_or(first))
     }
 
-    /// As a shell does.
+    /// Finds a command as a shell does, and follows its symbolic links.
     fn find(name: &str) -> Option<Launcher> {
         let found = in_path(name)?;
         let mut path = vec![found];
         while path.len() < LINKS {
-            let last = path.last().expect("it is never empty");
+            let last = path.last().expect("the list starts with one path");
             let Ok(link) = std::fs::read_link(last) else { break };
             let next = last.parent().map_or(link.clone(), |folder| folder.join(&link));
             path.push(next);
@@ -58,24 +57,24 @@ impl Launcher {
 
     /// Compilers of the launcher's MPI library, most likely first.
     ///
-    /// The target of a link takes precedence over the link, as in Debian's alternatives, and a name with a
-    /// suffix over one without. A batch system's launcher has none: an `mpicc` in its folder may belong to
-    /// any MPI library.
+    /// The target of a link takes precedence over the link, as in Debian's alternatives; a name with suffix
+    /// takes precedence over a name without. A batch system's launcher has no compiler: an `mpicc` in its
+    /// folder may belong to any MPI library.
     pub fn compilers(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         if !self.is_of_library() {
             return found;
         }
         for path in self.path.iter().rev() {
-            found.extend(suffix(path).and_then(|suffix| sibling(path, &format!("mpicc{suffix}"))));
+            found.extend(suffix(path).and_then(|suffix| existing_sibling(path, &format!("mpicc{suffix}"))));
         }
         if !found.is_empty() {
             return found;
         }
-        self.path.iter().filter_map(|path| sibling(path, "mpicc")).collect()
+        self.path.iter().filter_map(|path| existing_sibling(path, "mpicc")).collect()
     }
 
-    /// Folders with the header, for packages without a compiler: `include` next to `bin`.
+    /// Folders `include` next to `bin` with the header, for packages without a compiler.
     pub fn headers(&self) -> Vec<PathBuf> {
         if !self.is_of_library() {
             return Vec::new();
@@ -84,7 +83,7 @@ impl Launcher {
         self.path.iter().filter_map(include_folder).filter(|folder| folder.join("mpi.h").is_file()).collect()
     }
 
-    /// False for a batch system's launcher.
+    /// True for a launcher of an MPI library, false for a batch system's launcher.
     pub fn is_of_library(&self) -> bool {
         is_launcher(&self.path[0])
     }
@@ -95,19 +94,19 @@ fn is_launcher(path: &Path) -> bool {
     LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
 }
 
-/// `.openmpi` for `mpirun.openmpi`.
+/// Suffix of a launcher: `.openmpi` for `mpirun.openmpi`.
 fn suffix(path: &Path) -> Option<&str> {
     let name = path.file_name()?.to_str()?;
     let suffix = LAUNCHERS.iter().find_map(|launcher| name.strip_prefix(launcher))?;
     (!suffix.is_empty()).then_some(suffix)
 }
 
-fn sibling(path: &Path, name: &str) -> Option<PathBuf> {
+fn existing_sibling(path: &Path, name: &str) -> Option<PathBuf> {
     let sibling = path.parent()?.join(name);
     sibling.is_file().then_some(sibling)
 }
 
-/// The file that a shell would run.
+/// The file that a shell runs for this name.
 pub fn in_path(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         let path = PathBuf::from(name);
@@ -124,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn touch(path: &Path) {
+    fn create_file(path: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         File::create(path).unwrap();
     }
@@ -134,7 +133,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let bin = root.path().join("bin");
         for name in ["mpicc", "mpicc.openmpi", "mpicc.mpich", "orterun"] {
-            touch(&bin.join(name));
+            create_file(&bin.join(name));
         }
         fs::create_dir_all(root.path().join("alternatives")).unwrap();
         symlink("orterun", bin.join("mpirun.openmpi")).unwrap();
@@ -150,7 +149,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let file = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
         for name in ["usr/nice", "usr/mpicc", "mpi/mpiexec", "mpi/mpicc"] {
-            touch(&root.path().join(name));
+            create_file(&root.path().join(name));
         }
         let words =
             [file("usr/nice"), "-n".to_owned(), "5".to_owned(), file("mpi/mpiexec"), "./app".to_owned()];
@@ -164,9 +163,9 @@ mod tests {
     #[test]
     fn package_has_compiler_next_to_launcher() {
         let root = tempfile::tempdir().unwrap();
-        touch(&root.path().join("bin/mpicc"));
-        touch(&root.path().join("bin/mpiexec"));
-        touch(&root.path().join("include/mpi.h"));
+        create_file(&root.path().join("bin/mpicc"));
+        create_file(&root.path().join("bin/mpiexec"));
+        create_file(&root.path().join("include/mpi.h"));
         let launcher = Launcher::find(root.path().join("bin/mpiexec").to_str().unwrap()).unwrap();
         assert_eq!(launcher.compilers(), [root.path().join("bin/mpicc")]);
         assert_eq!(launcher.headers(), [root.path().join("include")]);

@@ -1,11 +1,10 @@
-//! Records the point-to-point calls of an MPI application, with any MPI library, without relinking.
+//! Records the point-to-point calls of an MPI application with any MPI library, without relinking.
 //!
-//! A preloaded C library (`shim/`) records the calls (MPI-4.1 §15.2, the profiling interface). The launcher's
-//! compiler compiles its sources at the first use ([`launcher`], [`compiler`]), because it needs the header
-//! of the MPI library. For libraries with MPI's standard binary interface (MPI-5.0 §20), the command contains
-//! a compiled library.
+//! A preloaded C library, the recorder (`shim/`), records the calls (MPI-4.1 §15.2, the profiling interface).
+//! The recorder needs the header of the MPI library, so the launcher's compiler compiles the recorder at the
+//! first use. For MPI's standard binary interface (MPI-5.0 §20), the command contains a compiled recorder.
 //!
-//! [`recording`] combines the parts: the folder, the command with its environment, and the result.
+//! Start with [`recording`]: the folder, the command with its environment, and the result.
 
 pub mod compiler;
 pub mod launcher;

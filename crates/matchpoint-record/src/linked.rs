@@ -1,4 +1,4 @@
-//! The MPI library that an executable is linked with.
+//! Detection of the MPI library that an executable is linked with.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,15 +25,15 @@ impl Family {
     pub fn name(self) -> &'static str {
         match self {
             Family::StandardAbi => "MPI's standard ABI",
-            Family::Mpich => "MPICH, or one that is compatible with it",
+            Family::Mpich => "MPICH or a compatible MPI",
             Family::OpenMpi => "Open MPI",
         }
     }
 
     fn of_library(name: &str) -> Option<Family> {
         let version = |prefix: &str| name.strip_prefix(prefix)?.split('.').next()?.parse::<u32>().ok();
-        // Cray and other vendors add the compiler: libmpi_cray.so.12, libmpi_gnu_123.so.12. IBM's library is
-        // Open MPI.
+        // Cray and other vendors add the compiler's name: libmpi_cray.so.12, libmpi_gnu_123.so.12. IBM's
+        // library is Open MPI.
         let vendor_compilers = ["cray", "gnu", "intel", "aocc", "nvidia"];
         let vendor = name.strip_prefix("libmpi_").unwrap_or_default();
         if vendor_compilers.iter().any(|compiler| vendor.starts_with(compiler)) {
@@ -49,8 +49,7 @@ impl Family {
     }
 }
 
-/// The first word that is an executable linked with an MPI library, and the family. Indirect dependencies are
-/// not checked.
+/// The first word that is an executable linked directly with an MPI library, and the family of the library.
 pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
     words.iter().find_map(|word| {
         let path = in_path(word)?;
@@ -59,7 +58,7 @@ pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
     })
 }
 
-/// Independent of MPI.
+/// Libraries that do not use MPI.
 const SYSTEM_LIBRARIES: &[&str] = &[
     "ld-linux",
     "libacl",
@@ -79,8 +78,8 @@ const SYSTEM_LIBRARIES: &[&str] = &[
 /// Functions that start programs or open libraries.
 const STARTING_FUNCTIONS: &[&str] = &["dlopen", "dlmopen", "fork", "vfork", "clone", "system", "popen"];
 
-/// True if a program cannot call MPI: it depends on system libraries only, opens no libraries and starts no
-/// programs.
+/// True if a program cannot call MPI: the program depends on system libraries only, opens no libraries and
+/// starts no programs.
 pub fn is_without_mpi(path: &Path) -> bool {
     let is_system_library = |library: &String| {
         let name = library.split(".so").next().unwrap_or_default();
@@ -110,7 +109,7 @@ fn imported(path: &Path) -> Option<Vec<String>> {
     Some(undefined.filter_map(name).collect())
 }
 
-/// `None`: not an executable.
+/// The libraries that an executable names; `None` if the file is no executable.
 fn needed(path: &Path) -> Option<Vec<String>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();

@@ -1,5 +1,4 @@
-//! Matchpoint libraries that a job's processes load before the MPI library (`LD_PRELOAD`). The user's
-//! preloads follow in the same variable.
+//! Commands with Matchpoint libraries that processes load before the MPI library (`LD_PRELOAD`).
 
 use std::env;
 use std::ffi::OsString;
@@ -18,13 +17,13 @@ pub struct Preload {
     launcher: Option<Launcher>,
     /// The library compiled for the command's MPI.
     pub library: Compiled,
-    /// Libraries loaded before it.
-    before: Vec<PathBuf>,
+    /// Matchpoint libraries loaded before `library`.
+    word_before: Vec<PathBuf>,
 }
 
 impl Preload {
-    /// Finds the product for a command's MPI library in the cache, or compiles it after a call of `compiles`.
-    /// Without a command, the product is for all jobs of the MPI of `mpicc`.
+    /// Finds or compiles the product for the MPI library of the command `words`; without a command, for the
+    /// MPI library of `mpicc`. Calls `compiles` before a compilation.
     ///
     /// # Errors
     /// The command is missing or cannot use MPI, or the product is not available for its MPI library.
@@ -39,7 +38,7 @@ impl Preload {
                 return Err(RecordError("no command\nhint: put the command after --".to_owned()));
             };
             let library = compiler::library(product, None, None, Some(mpicc), compiles)?;
-            return Ok(Preload { words: Vec::new(), launcher: None, library, before: Vec::new() });
+            return Ok(Preload { words: Vec::new(), launcher: None, library, word_before: Vec::new() });
         };
         let Some(found) = Launcher::of(words) else {
             return Err(RecordError(Launcher::not_found(first)));
@@ -51,30 +50,31 @@ impl Preload {
                  application after --"
             )));
         }
-        // Without a launcher the application starts itself.
+        // An application without a launcher is the first word itself.
         let is_launcher = application.as_ref().is_none_or(|(path, _)| *path != found.path[0]);
         let launcher = is_launcher.then_some(found);
         let family = application.as_ref().map(|(_, family)| *family);
         let library = compiler::library(product, launcher.as_ref(), family, mpicc, compiles)?;
         if let Some((path, family)) = application.filter(|(_, family)| *family != library.family) {
-            return Err(mismatch(&path, family, &library));
+            return Err(mismatch_error(&path, family, &library));
         }
-        Ok(Preload { words: words.to_vec(), launcher, library, before: Vec::new() })
+        Ok(Preload { words: words.to_vec(), launcher, library, word_before: Vec::new() })
     }
 
-    /// Adds a library before the current ones.
+    /// Adds a library before all others.
     pub fn load_before(&mut self, path: PathBuf) {
-        self.before.insert(0, path);
+        self.word_before.insert(0, path);
     }
 
-    fn files(&self, library: &Path) -> String {
-        let files = self.before.iter().map(PathBuf::as_path).chain([library]);
+    fn preload_value(&self, library: &Path) -> String {
+        let files = self.word_before.iter().map(PathBuf::as_path).chain([library]);
         files.map(|file| file.to_string_lossy().into_owned()).collect::<Vec<_>>().join(":")
     }
 
-    /// Name and value. `library` is its path on the processes' hosts.
+    /// Name and value of the preload variable, followed by the user's preloads. `library`: path of the
+    /// compiled library on the processes' hosts.
     pub fn variable(&self, library: &Path) -> (&'static str, OsString) {
-        let mut files = OsString::from(self.files(library));
+        let mut files = OsString::from(self.preload_value(library));
         // A site may preload the same library for all jobs.
         let others = env::var_os(PRELOAD).unwrap_or_default();
         let others = others.to_string_lossy();
@@ -86,11 +86,11 @@ impl Preload {
         (PRELOAD, files)
     }
 
-    /// Returns the command with these variables and the preload variable.
+    /// The command with these variables and the preload variable.
     pub fn command(&self, library: &Path, variables: &[(&'static str, OsString)]) -> Command {
         let mut command = Command::new(&self.words[0]);
         let preload = self.variable(library);
-        let Merged { words, is_set_by_x } = merge(&self.words, &self.files(library));
+        let Merged { words, is_set_by_x } = merge(&self.words, &self.preload_value(library));
         // Open MPI's launcher passes only variables of `-x` to other hosts.
         let names = variables.iter().map(|(name, _)| *name).chain((!is_set_by_x).then_some(PRELOAD));
         let at = self.launcher.as_ref().map_or(0, |launcher| launcher.at);
@@ -104,16 +104,16 @@ impl Preload {
         command
     }
 
-    /// True for Open MPI's launcher, which passes only variables of `-x`.
+    /// True for Open MPI's launcher, which passes only variables of `-x` to other hosts.
     pub fn needs_x(&self) -> bool {
         self.library.family == Family::OpenMpi && self.launcher.as_ref().is_some_and(Launcher::is_of_library)
     }
 }
 
-fn mismatch(application: &Path, family: Family, library: &Compiled) -> RecordError {
+fn mismatch_error(application: &Path, family: Family, library: &Compiled) -> RecordError {
     RecordError(format!(
-        "'{}' is linked with {}, but the launcher's MPI is {}\nhint: use the launcher of its MPI, or name the \
-         compiler of that MPI with --mpicc",
+        "'{}' is linked with {}, but the launcher's MPI is {}\nhint: use the launcher of the application's MPI, or \
+         name the compiler of that MPI with --mpicc",
         application.display(),
         family.name(),
         library.library
@@ -125,32 +125,33 @@ const PRELOAD: &str = "LD_PRELOAD";
 /// A command after the merge of the user's preloads.
 #[derive(Debug, PartialEq, Eq)]
 struct Merged {
-    /// Matchpoint's libraries are first.
+    /// The command, with Matchpoint's libraries before the user's.
     words: Vec<String>,
-    /// Set by the user's `-x`, which Open MPI's launcher accepts once per variable.
+    /// True if the user's `-x` sets the variable: Open MPI's launcher accepts one `-x` per variable.
     is_set_by_x: bool,
 }
 
-/// Matchpoint's libraries precede those of the command: `-x LD_PRELOAD=…` (Open MPI), `-genv LD_PRELOAD …`
-/// and `-env` (MPICH, Intel MPI), `--export=…,LD_PRELOAD=…` (Slurm), `env LD_PRELOAD=…`.
+/// Adds Matchpoint's libraries before the preloads in the command: `-x LD_PRELOAD=…` (Open MPI), `-genv
+/// LD_PRELOAD …` and `-env` (MPICH, Intel MPI), `--export=…,LD_PRELOAD=…` (Slurm), `env LD_PRELOAD=…`.
 fn merge(words: &[String], libraries: &str) -> Merged {
     let assignment = format!("{PRELOAD}=");
     let mut merged = Merged { words: Vec::with_capacity(words.len()), is_set_by_x: false };
     for (at, word) in words.iter().enumerate() {
-        let before = |back: usize| at.checked_sub(back).map_or("", |at| words[at].trim_start_matches('-'));
+        let word_before =
+            |back: usize| at.checked_sub(back).map_or("", |at| words[at].trim_start_matches('-'));
         let is_option = |back: usize| at >= back && words[at - back].starts_with('-');
-        let ahead = |others: &str| {
+        let with_libraries = |others: &str| {
             if others.is_empty() { libraries.to_owned() } else { format!("{libraries}:{others}") }
         };
         merged.words.push(if let Some(others) = word.strip_prefix(&assignment) {
-            merged.is_set_by_x |= is_option(1) && before(1) == "x";
-            format!("{assignment}{}", ahead(others))
-        } else if is_option(2) && matches!(before(2), "genv" | "env") && before(1) == PRELOAD {
-            ahead(word)
+            merged.is_set_by_x |= is_option(1) && word_before(1) == "x";
+            format!("{assignment}{}", with_libraries(others))
+        } else if is_option(2) && matches!(word_before(2), "genv" | "env") && word_before(1) == PRELOAD {
+            with_libraries(word)
         } else if let (true, Some((rest, others))) =
             (word.starts_with("--export="), word.split_once(&format!(",{assignment}")))
         {
-            format!("{rest},{assignment}{}", ahead(others))
+            format!("{rest},{assignment}{}", with_libraries(others))
         } else {
             word.clone()
         });

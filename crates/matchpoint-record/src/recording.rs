@@ -1,4 +1,4 @@
-//! A recorded job: its folder, its command and its result.
+//! A recorded job: folder, command and result.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,17 +18,17 @@ use crate::sites;
 /// Settings of a recording.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Folder of the trace, created.
+    /// Folder of the trace, which is created.
     pub output: PathBuf,
-    /// Replaces an existing trace.
+    /// True: replaces an existing trace.
     pub replace: bool,
     /// Compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<PathBuf>,
-    /// Bytes of each process. Later calls are only counted.
+    /// Maximum bytes per process. Calls beyond the limit are counted, not recorded.
     pub limit_per_process: Option<u64>,
-    /// Records call sites.
+    /// True: records call sites.
     pub call_sites: bool,
-    /// Omits the MPI library's search cost per entry.
+    /// True: does not measure the MPI library's search cost per entry.
     pub no_search_cost: bool,
     /// Launcher, its options, application and arguments.
     pub command: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Recording {
     settings: Settings,
     preload: Preload,
     manifest: Manifest,
-    /// The folder is new.
+    /// True if the folder is new.
     is_new: bool,
 }
 
@@ -51,18 +51,18 @@ const SEARCH: &str = "MATCHPOINT_RECORD_SEARCH";
 const CALL_SITES: &str = "MATCHPOINT_RECORD_CALLSITES";
 
 impl Recording {
-    /// Finds the recorder and creates the folder. `compiles` is called before a compilation, with the name of
-    /// the MPI library.
+    /// Finds or compiles the recorder and creates the folder. Calls `compiles` with the name of the MPI
+    /// library before a compilation.
     ///
     /// # Errors
     /// The command is missing, no recorder is available for its MPI library, or the folder cannot be created.
     pub fn prepare(settings: Settings, compiles: &mut dyn FnMut(&str)) -> Result<Recording, RecordError> {
-        // First, because a compilation takes time.
+        // Checked first, because a compilation takes time.
         folder::check(&settings.output, settings.replace)?;
         let preload = Preload::prepare(&RECORDER, &settings.command, settings.mpicc.as_deref(), compiles)?;
         let is_new = folder::create(&settings.output, settings.replace)?;
         let output =
-            settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
+            settings.output.canonicalize().map_err(|error| RecordError::of_file(&settings.output, &error))?;
         let manifest = Manifest {
             format: manifest::FORMAT.to_owned(),
             version: matchpoint_trace::native::VERSION,
@@ -77,7 +77,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// The job runs. The manifest of a job started by hand stays `prepared`.
+    /// Sets the state of the manifest to `running`. The manifest of a job started by hand stays `prepared`.
     ///
     /// # Errors
     /// The manifest cannot be written.
@@ -86,17 +86,17 @@ impl Recording {
         folder::write(self.output(), &self.manifest)
     }
 
-    /// Returns the command with the recorder and its settings.
+    /// The command with the recorder and its settings.
     pub fn command(&self) -> Command {
         self.preload.command(self.library(), &self.settings_of_recorder())
     }
 
-    /// The recorder.
+    /// Path of the recorder.
     pub fn library(&self) -> &Path {
         &self.preload.library.path
     }
 
-    /// Returns all environment variables of the job's processes, for batch scripts.
+    /// All environment variables of the job's processes, for batch scripts.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
         let mut variables = vec![self.preload_variable()];
         variables.extend(self.settings_of_recorder());
@@ -108,7 +108,7 @@ impl Recording {
         self.preload.variable(self.library())
     }
 
-    /// Returns the recorder's variables.
+    /// The environment variables with the recorder's settings.
     pub fn settings_of_recorder(&self) -> Vec<(&'static str, OsString)> {
         let mut variables = vec![(FOLDER, self.settings.output.clone().into_os_string())];
         variables.extend(self.settings.call_sites.then(|| (CALL_SITES, "1".into())));
@@ -122,8 +122,8 @@ impl Recording {
         &self.settings.output
     }
 
-    /// Completes the manifest from the files of the job. Failed writes are part of the result: a full disk
-    /// does not lose the recorded files.
+    /// Completes the manifest from the files of the job. Failed writes are part of the result, so that a full
+    /// disk loses no recorded file.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -149,7 +149,7 @@ impl Recording {
         let ends = || files.iter().filter_map(|file| file.end.as_ref());
         Ok(Recorded {
             ranks: self.manifest.ranks.unwrap_or(0),
-            missing: missing(&self.manifest),
+            missing: missing_ranks(&self.manifest),
             incomplete: self.manifest.files.iter().filter(is_incomplete).map(|file| file.rank).collect(),
             silent: without_calls(&files, |end| end.is_none()),
             all_left_out: without_calls(&files, |end| end.is_some_and(|end| end.left_out > 0)),
@@ -170,7 +170,7 @@ impl Recording {
     }
 }
 
-/// Returns the ranks without calls and with a matching end in their file.
+/// Ranks without calls, if the end of their file satisfies `has_end`.
 fn without_calls(files: &[Summary], has_end: impl Fn(Option<&End>) -> bool) -> Vec<u32> {
     let without = files.iter().filter(|file| file.calls == 0 && has_end(file.end.as_ref()));
     without.map(|file| file.head.rank).collect()
@@ -181,9 +181,9 @@ fn without_calls(files: &[Summary], has_end: impl Fn(Option<&End>) -> bool) -> V
 pub struct Recorded {
     /// The folder of the trace.
     pub output: PathBuf,
-    /// First line of the library's version.
+    /// First line of the MPI library's version.
     pub mpi: String,
-    /// Ranks of `MPI_COMM_WORLD`; 0 if nothing was recorded.
+    /// Size of `MPI_COMM_WORLD`; 0 if nothing was recorded.
     pub ranks: u32,
     /// Ranks without a file.
     pub missing: Vec<u32>,
@@ -191,27 +191,27 @@ pub struct Recorded {
     pub incomplete: Vec<u32>,
     /// Incomplete ranks that ended before a call was written.
     pub silent: Vec<u32>,
-    /// Incomplete ranks with all calls beyond the limit.
+    /// Incomplete ranks with no call below the limit.
     pub all_left_out: Vec<u32>,
-    /// Ranks that spent their last second or more in this MPI function.
+    /// MPI function and rank, for each rank that spent its last second or more in one call.
     pub within: Vec<(String, u32)>,
     /// Calls in the trace.
     pub calls: u64,
-    /// Calls beyond the limit, which are only counted.
+    /// Calls beyond the limit, which are not recorded.
     pub left_out: u64,
-    /// Not recorded for other reasons.
+    /// Calls not recorded for other reasons.
     pub unseen: u64,
-    /// Longest wait of a process for the recorder.
+    /// Longest wait of a process for the recorder's writing thread, in ns.
     pub waited_ns: u64,
     /// Bytes of all rank files.
     pub bytes: u64,
-    /// Folders of spawned processes and of further jobs, with their numbers of processes.
+    /// Folders of spawned processes and of further jobs, with the numbers of processes.
     pub spawned: Vec<(PathBuf, usize)>,
     /// Errors of manifests and call sites after the job.
     pub unwritten: Vec<RecordError>,
 }
 
-fn missing(manifest: &Manifest) -> Vec<u32> {
+fn missing_ranks(manifest: &Manifest) -> Vec<u32> {
     let mut present: Vec<u32> = manifest.files.iter().map(|file| file.rank).collect();
     present.sort_unstable();
     (0..manifest.ranks.unwrap_or(0)).filter(|rank| present.binary_search(rank).is_err()).collect()

@@ -1,5 +1,4 @@
-//! Sources of libraries for the profiling interface, and the recorder compiled for MPI's standard binary
-//! interface.
+//! Embedded sources of the recorder, and the recorder compiled for MPI's standard binary interface.
 
 use std::fs;
 use std::io;
@@ -10,16 +9,16 @@ use sha2::{Digest, Sha256};
 /// Names and contents of files.
 pub type Sources = &'static [(&'static str, &'static str)];
 
-/// Shared headers: lookup of the MPI library, lists of its functions, clocks.
+/// Headers that other libraries for the profiling interface share: lookup of MPI functions, clocks.
 pub const COMMON: Sources = include!(concat!(env!("OUT_DIR"), "/common.rs"));
 
-/// Sources by their names below `shim/`.
+/// Sources of the recorder.
 pub(crate) const SOURCES: Sources = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// Includes all others.
+/// The source file that includes all others.
 pub(crate) const MAIN: &str = "matchpoint_record.c";
 
-/// The recorder for libraries with the standard binary interface.
+/// The recorder compiled for MPI's standard binary interface.
 pub(crate) const STANDARD_ABI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"));
 
 pub(crate) fn unpack(sources: &[Sources], folder: &Path) -> io::Result<()> {
@@ -33,7 +32,7 @@ pub(crate) fn unpack(sources: &[Sources], folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a hash of the sources and `more`.
+/// Hash of the sources and `more`.
 pub(crate) fn fingerprint(sources: &[Sources], more: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     let files = sources.iter().copied().flatten();

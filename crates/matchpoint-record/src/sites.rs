@@ -1,4 +1,4 @@
-//! Call sites of a recorded job: functions and source lines of the addresses in its trace.
+//! Call sites: functions and source lines of the return addresses in a trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,25 +11,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
 
-/// Next to the rank files.
+/// File with resolved call sites, next to the rank files.
 pub const FILE: &str = "callsites.json";
 
-/// A place in the application that called MPI.
+/// A call site: code of the application that called MPI.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Site {
     /// File with the code.
     pub module: String,
-    /// Return address, in that file.
+    /// Return address in the file.
     pub address: u64,
-    /// If the file has symbols.
+    /// Function, if the file has symbols.
     pub function: Option<String>,
-    /// File and line, if known.
+    /// Source file and line, if known.
     pub source: Option<String>,
     /// Calls by MPI function, summed over all processes.
     pub calls: BTreeMap<&'static str, u64>,
 }
 
-/// Next to the rank files.
+/// Resolves the call sites of a trace and writes them to [`FILE`].
 ///
 /// # Errors
 /// The trace is damaged, or the file cannot be written.
@@ -40,17 +40,18 @@ pub(crate) fn write(folder: &Path, files: &[Summary]) -> Result<(), RecordError>
     let path = folder.join(FILE);
     let written =
         fs::File::create(&path).and_then(|mut file| Ok(serde_json::to_writer_pretty(&mut file, &sites)?));
-    written.map_err(|error| RecordError::file(&path, &error))
+    written.map_err(|error| RecordError::of_file(&path, &error))
 }
 
-/// Most frequent first. Code that is missing on this host keeps its address.
+/// Resolves all call sites of a trace, most frequent first. Code that is missing on this host keeps its
+/// address.
 ///
 /// # Errors
 /// The trace is damaged.
 pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceError> {
     let mut found: BTreeMap<(&str, u64), BTreeMap<&'static str, u64>> = BTreeMap::new();
     for file in files.iter().filter(|file| trace.present().contains(&file.head.rank)) {
-        for ((address, function), count) in addresses(trace, file.head.rank)? {
+        for ((address, function), count) in count_addresses(trace, file.head.rank)? {
             let module = file.modules.iter().find(|module| (module.from..module.to).contains(&address));
             let place = module.map_or(("", address), |module| (module.path.as_str(), address - module.base));
             *found.entry(place).or_default().entry(function).or_default() += count;
@@ -67,7 +68,7 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
             // The call instruction precedes its return address.
             let at = address.saturating_sub(1);
             let loader = loaders.get(module);
-            let function = loader.and_then(|loader| function(loader, at));
+            let function = loader.and_then(|loader| find_function_name(loader, at));
             let source = loader.and_then(|loader| source(loader, at));
             Site { module: module.to_owned(), address, function, source, calls }
         })
@@ -79,18 +80,18 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
 /// The code at an address of a process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
-    /// File with the code. Empty: unknown.
+    /// File with the code; empty if unknown.
     pub module: String,
-    /// Address in that file.
+    /// Address in the file.
     pub address: u64,
-    /// If the file has symbols.
+    /// Function, if the file has symbols.
     pub function: Option<String>,
-    /// File and line, if known.
+    /// Source file and line, if known.
     pub source: Option<String>,
 }
 
-/// Addresses of ranks, in the given order: from [`FILE`], written on the host of the application, otherwise
-/// from the code files, if they exist here.
+/// Resolves pairs of rank and address, in the given order: from [`FILE`] (written on the host of the
+/// application), else from the code files on this host.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -111,7 +112,7 @@ pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceE
         } else if let Some(loader) =
             loaders.entry(module.path.clone()).or_insert_with(|| Loader::new(Path::new(&module.path)).ok())
         {
-            place.function = function(loader, at.saturating_sub(1));
+            place.function = find_function_name(loader, at.saturating_sub(1));
             place.source = source(loader, at.saturating_sub(1));
         }
         place
@@ -119,7 +120,7 @@ pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceE
     Ok(wanted.iter().map(&mut place).collect())
 }
 
-/// Resolved after the job.
+/// The places in [`FILE`].
 fn stored_places(folder: &Path) -> BTreeMap<(String, u64), Place> {
     #[derive(Deserialize)]
     struct StoredSite {
@@ -136,7 +137,7 @@ fn stored_places(folder: &Path) -> BTreeMap<(String, u64), Place> {
     stored.into_iter().map(place).collect()
 }
 
-fn addresses(trace: &dyn Trace, rank: u32) -> Result<BTreeMap<(u64, &'static str), u64>, TraceError> {
+fn count_addresses(trace: &dyn Trace, rank: u32) -> Result<BTreeMap<(u64, &'static str), u64>, TraceError> {
     let mut counts = BTreeMap::new();
     let mut call = Call::default();
     let mut reader = trace.rank(rank)?;
@@ -148,7 +149,7 @@ fn addresses(trace: &dyn Trace, rank: u32) -> Result<BTreeMap<(u64, &'static str
     Ok(counts)
 }
 
-fn function(loader: &Loader, address: u64) -> Option<String> {
+fn find_function_name(loader: &Loader, address: u64) -> Option<String> {
     let mut frames = loader.find_frames(address).ok()?;
     let debugged = frames.next().ok().flatten().and_then(|frame| frame.function);
     let named = debugged.and_then(|function| Some(function.demangle().ok()?.into_owned()));

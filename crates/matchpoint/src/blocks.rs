@@ -1,4 +1,4 @@
-//! A queue in blocks of 64 slots; a vector kernel compares the keys of a block.
+//! A queue in blocks of 64 slots. A vector kernel compares all keys of a block.
 //!
 //! ```text
 //! order    [ 2 | 0 | 3 ]                   numbers of blocks, oldest first
@@ -6,16 +6,16 @@
 //! entries  [ 64 of block 0 | 64 of … ]
 //! ```
 //!
-//! The newest entry is stored separately until the next push, because a vector load waits about 5 ns for
-//! recent stores into the same bytes. A receive that matches at once never writes its key.
+//! The newest entry is stored outside the blocks until the next push: a vector load waits about 5 ns for
+//! recent stores into the same bytes. If the newest entry matches before that push, its key is never written.
 //!
-//! Two adjacent blocks hold more than 32 entries together: a removal that breaks this invariant merges the
-//! blocks. A sparse last block is compacted before a new block is used. So at least one compared key in four
-//! belongs to an entry, and a push moves amortized at most one entry.
+//! Two adjacent blocks hold more than 32 entries together; a removal that breaks this invariant merges the
+//! blocks. A last block with at most 32 entries is compacted before a new block is used. So at least one
+//! compared key in four belongs to an entry. A push moves amortized at most one entry.
 //!
 //! The first `front` elements of `order` are unused. If `order` is full and at least half is unused, the
-//! block numbers move to its beginning; else its memory doubles. A ring buffer avoids these moves, but splits
-//! a search in two: 3 to 13 % more instructions per post and arrival.
+//! block numbers move to its beginning; else its memory doubles. A ring buffer needs no such moves, but two
+//! loops per search: 3 to 13 % more instructions per post and arrival.
 
 mod removal;
 mod search;
@@ -46,14 +46,14 @@ pub(crate) trait Keys<T, S>: Default {
 struct Block<K> {
     keys: K,
     live: u64,
-    /// Set bits in `live`: without `popcnt`, counting takes a dozen instructions.
+    /// Number of set bits in `live`. Without `popcnt`, counting takes a dozen instructions.
     count: u32,
-    /// The next free block, in a free block.
+    /// In a free block: the next free block.
     vacant: u32,
 }
 
 pub(crate) struct Blocks<T, K> {
-    /// Order from index `front` on, oldest first.
+    /// Block numbers from index `front` on, oldest first.
     order: Vec<u32>,
     front: usize,
     blocks: Vec<Block<K>>,
@@ -78,15 +78,15 @@ impl<T, K> Default for Blocks<T, K> {
     }
 }
 
-fn place(block: u32, lane: u32) -> SlotIndex {
+fn slot_index(block: u32, lane: u32) -> SlotIndex {
     block * LANES as u32 + lane
 }
 
-fn bit(place: SlotIndex) -> u64 {
-    1 << (place % LANES as u32)
+fn lane_bit(slot: SlotIndex) -> u64 {
+    1 << (slot % LANES as u32)
 }
 
-fn before(lane: u32) -> u64 {
+fn lanes_before(lane: u32) -> u64 {
     (1 << lane) - 1
 }
 
@@ -105,18 +105,18 @@ impl<T: Copy, K> Blocks<T, K> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, place: SlotIndex) -> &T {
+    pub(crate) fn get(&self, slot: SlotIndex) -> &T {
         match &self.newest {
-            Some(newest) if place == NEWEST => newest,
-            _ => &self.entries[place as usize],
+            Some(newest) if slot == NEWEST => newest,
+            _ => &self.entries[slot as usize],
         }
     }
 
-    /// Ages (positions in the queue, free slots counted) and positions, oldest first.
+    /// Ages and slots of all entries, oldest first. Free slots also count in ages.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         let stored = (0..).step_by(LANES).zip(self.order()).flat_map(|(age, &block)| {
             let live = self.blocks[block as usize].live;
-            set_bits(live).map(move |lane| (age + u64::from(lane), place(block, lane)))
+            set_bits(live).map(move |lane| (age + u64::from(lane), slot_index(block, lane)))
         });
         stored.chain(self.newest.iter().map(|_| (u64::MAX, NEWEST)))
     }
@@ -168,12 +168,12 @@ impl<T: Copy, K> Blocks<T, K> {
         block.live |= 1 << lane;
         block.count += 1;
         block.keys.set(scheme, lane as usize, &entry);
-        self.entries[place(tail, lane) as usize] = entry;
+        self.entries[slot_index(tail, lane) as usize] = entry;
         self.stored += 1;
         Ok(())
     }
 
-    /// A last block with a free slot at its end: the compacted `tail` or a new block.
+    /// Returns a last block with a free slot at its end: the compacted `tail` or a new block.
     #[cold]
     fn make_space<S>(&mut self, scheme: &S, tail: u32, filler: T) -> Result<u32, Refused>
     where
@@ -213,16 +213,16 @@ impl<T: Copy, K> Blocks<T, K> {
         Ok(block)
     }
 
-    /// Keeps the age.
-    pub(crate) fn replace<S>(&mut self, scheme: &S, place: SlotIndex, entry: T)
+    /// Replaces an entry; the new entry has the age of the old entry.
+    pub(crate) fn replace<S>(&mut self, scheme: &S, slot: SlotIndex, entry: T)
     where
         K: Keys<T, S>,
     {
-        if place == NEWEST {
+        if slot == NEWEST {
             self.newest = Some(entry);
             return;
         }
-        self.entries[place as usize] = entry;
-        self.blocks[place as usize / LANES].keys.set(scheme, place as usize % LANES, &entry);
+        self.entries[slot as usize] = entry;
+        self.blocks[slot as usize / LANES].keys.set(scheme, slot as usize % LANES, &entry);
     }
 }

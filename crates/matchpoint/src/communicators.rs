@@ -1,13 +1,14 @@
-//! State of an engine for each communicator, by context id.
+//! Table of an engine's communicators by context id.
 //!
-//! The first entry opens a context: a peer may create the communicator earlier and send.
+//! The first entry of a context adds its communicator. It may be a message from a peer that created the
+//! communicator earlier.
 
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
 pub(crate) struct Communicators<C> {
     sorted: Vec<(ContextId, C)>,
-    /// Index of the last communicator found, which most searches use.
+    /// Index of the last communicator found. The next call usually has the same context.
     recent: usize,
 }
 
@@ -22,7 +23,7 @@ impl<C> Communicators<C> {
     #[inline]
     pub(crate) fn find(&mut self, context: ContextId) -> Option<&mut C> {
         if self.sorted.get(self.recent).is_none_or(|&(recent, _)| recent != context) {
-            self.recent = self.bisect(context).ok()?;
+            self.recent = self.binary_search(context).ok()?;
         }
         self.sorted.get_mut(self.recent).map(|(_, kept)| kept)
     }
@@ -30,32 +31,32 @@ impl<C> Communicators<C> {
     #[inline]
     pub(crate) fn get(&self, context: ContextId) -> Option<&C> {
         let recent = self.sorted.get(self.recent).filter(|&&(recent, _)| recent == context);
-        let found = recent.or_else(|| self.sorted.get(self.bisect(context).ok()?));
+        let found = recent.or_else(|| self.sorted.get(self.binary_search(context).ok()?));
         found.map(|(_, kept)| kept)
     }
 
-    /// As [`find`](Self::find), but opens a missing communicator.
+    /// As [`find`](Self::find), but adds a missing communicator.
     #[inline]
-    pub(crate) fn find_or_open(
+    pub(crate) fn find_or_insert(
         &mut self,
         context: ContextId,
         make: impl FnOnce() -> C,
     ) -> Result<&mut C, Refused> {
         if self.find(context).is_none() {
-            self.open(context, make())?;
+            self.insert(context, make())?;
         }
         Ok(&mut self.sorted[self.recent].1)
     }
 
     #[cold]
-    fn open(&mut self, context: ContextId, opened: C) -> Result<(), Refused> {
+    fn insert(&mut self, context: ContextId, new: C) -> Result<(), Refused> {
         self.sorted.try_reserve(1).map_err(|_| Refused::Memory)?;
-        self.recent = self.bisect(context).unwrap_or_else(|at| at);
-        self.sorted.insert(self.recent, (context, opened));
+        self.recent = self.binary_search(context).unwrap_or_else(|at| at);
+        self.sorted.insert(self.recent, (context, new));
         Ok(())
     }
 
-    fn bisect(&self, context: ContextId) -> Result<usize, usize> {
+    fn binary_search(&self, context: ContextId) -> Result<usize, usize> {
         self.sorted.binary_search_by_key(&context, |&(of, _)| of)
     }
 
@@ -68,7 +69,7 @@ impl<C> Communicators<C> {
     }
 
     pub(crate) fn close(&mut self, context: ContextId) -> Option<C> {
-        let at = self.bisect(context).ok()?;
+        let at = self.binary_search(context).ok()?;
         Some(self.sorted.remove(at).1)
     }
 

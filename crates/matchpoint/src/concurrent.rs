@@ -1,26 +1,25 @@
 //! Engines for concurrent calls of several threads, as under `MPI_THREAD_MULTIPLE` (MPI-4.1 §11.6).
 //!
-//! Calls are linearizable to the [contract](crate::engine) of one thread: each takes effect at one moment
-//! between its beginning and its end.
+//! Calls are linearizable: each call takes effect at one moment between its start and its return, as the
+//! [contract](crate::engine) of one thread requires.
 //!
-//! One rule is weaker. In a context without any-source receives, entries of different sources have no order,
-//! because no match depends on it. There, [`Concurrent::visit`] and the lists of [`Drained`] are sorted by
-//! source, then by age.
+//! One rule is weaker: in a context without any-source receives, entries of different sources have no order.
+//! No match depends on that order. [`Concurrent::visit`] and [`Drained`] then list entries by source, then by
+//! age.
 //!
 //! Some calls cannot return an error and abort the process if an allocation fails:
 //!
 //! | call | allocation |
 //! |---|---|
-//! | [`Concurrent::close`], [`Concurrent::fail_source`] | the lists of [`Drained`]: their length is unknown before the call has the lock |
+//! | [`Concurrent::close`], [`Concurrent::fail_source`] | the lists of [`Drained`], with lengths unknown before the call holds the lock |
 //! | `set_hints`, `close`, `visit`, `substitute`, `footprint` of `sharded` | a list of its locks |
-//! | an arrival that ends the spreading of a context in `sharded` | a list of its locks, and an engine |
-//! | `substitute` | a text |
+//! | an arrival with unknown source, in `sharded`, if the context's sources are spread over shards | a list of its locks, and an engine |
+//! | `substitute` | a string |
 //!
-//! The messages of a batch arrive in order, each before its delivery. Calls of other threads may take effect
-//! between two messages.
+//! The messages of a batch arrive in order. Calls of other threads may take effect between two messages.
 //!
-//! Engine names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` names
-//! the engine inside.
+//! Engine names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the
+//! name of the inner engine.
 
 mod locked;
 mod sharded;
@@ -36,7 +35,8 @@ use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
 
-/// Methods correspond to those of [`Engine`]; see the [module](self).
+/// A matching engine for concurrent calls. The methods have the meanings of [`Engine`]; see the
+/// [module](self).
 pub trait Concurrent: Send + Sync {
     /// As [`Engine::post_exact`].
     fn post_exact(&self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
@@ -67,9 +67,9 @@ pub trait Concurrent: Send + Sync {
     }
 
     /// As [`Engine::deliver_batch`]. `deliver` must neither call this engine nor wait for a thread that calls
-    /// it: such a call may wait for the end of the batch. After a panic in `deliver`, `deliver_batch` panics,
-    /// and other threads can still use the engine. The engine inside determines which later messages have
-    /// arrived.
+    /// this engine: the call may wait for the end of the batch. After a panic in `deliver`, `deliver_batch`
+    /// panics, and other threads can still use the engine. The inner engine determines which messages after
+    /// the panic have arrived.
     fn deliver_batch(
         &self,
         messages: &[Message],
@@ -91,9 +91,9 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::retract`].
     fn retract(&self, message: &Message) -> bool;
 
-    /// As [`Engine::readdress`]. The message gets its source and its match at one moment, without an outer lock.
-    /// [`Unchanged`](Readdressed::Unchanged) may be returned before another thread returns from the call that
-    /// took the message.
+    /// As [`Engine::readdress`]. Source and match are set at one moment. Another thread may take the message
+    /// first. Then the call returns [`Unchanged`](Readdressed::Unchanged), possibly before that thread's call
+    /// returns.
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
     /// As [`Engine::set_hints`].
@@ -105,19 +105,19 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::fail_source`].
     fn fail_source(&self, context: ContextId, source: Rank, drained: &mut Drained);
 
-    /// As [`Engine::visit`], at one moment. `each` must not call this engine.
+    /// As [`Engine::visit`], of one state of the queues. `each` must not call this engine.
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry));
 
-    /// Exact without concurrent calls.
+    /// Number of posted receives. Exact without concurrent calls.
     fn posted_len(&self) -> usize;
 
-    /// Exact without concurrent calls.
+    /// Number of unexpected messages. Exact without concurrent calls.
     fn unexpected_len(&self) -> usize;
 
-    /// [`Engine::substitute`] of the first engine with a fallback in use.
+    /// [`Engine::substitute`] of the first inner engine with a fallback in use.
     fn substitute(&self) -> Option<String>;
 
-    /// As [`Engine::footprint`], locks included.
+    /// Memory in use, in bytes, locks included.
     fn footprint(&self) -> Footprint;
 }
 
@@ -126,14 +126,14 @@ pub const KINDS: [(&str, &str); 2] = [
     ("locked:engine=NAME", "one engine, one lock"),
     (
         "sharded:shards=16,engine=NAME",
-        "so many engines, by source where hints allow, else by context; a lock for each",
+        "1 to 1024 engines, each with a lock; selected by source where hints allow, else by context",
     ),
 ];
 
 /// Creates the concurrent engine called `name`.
 ///
 /// # Errors
-/// The name has no form of [`KINDS`], or the name after `engine=` is unknown.
+/// The name has none of the forms in [`KINDS`], or the name after `engine=` is unknown.
 pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = match rest.split_once("engine=") {
@@ -152,7 +152,7 @@ pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
             let kinds = KINDS.map(|(kind, _)| kind).join(", ");
             Err(NameError::new(
                 format!("there is no concurrent engine `{name}`"),
-                format!("there are {kinds}"),
+                format!("use one of {kinds}"),
             ))
         }
     }
@@ -165,7 +165,10 @@ fn shards(own: &str) -> Result<usize, NameError> {
         Some(number) => number.parse().ok().filter(|number| (1..=1024).contains(number)),
     };
     shards.ok_or_else(|| {
-        NameError::new(format!("engine `sharded` does not take `{own}`"), "it takes shards=16, 1 to 1024")
+        NameError::new(
+            format!("engine `sharded` has no parameter `{own}`"),
+            "give `shards=N` with N from 1 to 1024 (default 16)",
+        )
     })
 }
 

@@ -1,12 +1,12 @@
 //! Search effort: entries examined, MPI_T's *match attempts*.
 //!
-//! The counter is a generic parameter of every engine, so engines without counters pay nothing.
+//! The counter is a type parameter of each engine, so engines without counters have no cost.
 
 use crate::entry::Queue;
 
 /// Counts examined entries. `()` discards the counts; [`Attempts`] sums them.
 pub trait Effort: Default + Send + 'static {
-    /// Adds compared entries of `queue`.
+    /// Counts `entries` compared entries of `queue`.
     fn examined(&mut self, queue: Queue, entries: u64);
 
     /// The counts so far.

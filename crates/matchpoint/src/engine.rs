@@ -2,27 +2,26 @@
 //!
 //! 1. A message matches a receive if their contexts are equal, and if source and tag are each equal or a
 //!    wildcard in the receive.
-//! 2. An arriving message takes the oldest posted receive that matches. Without a match, it joins the
-//!    unexpected queue.
-//! 3. A posted receive takes the oldest unexpected message that matches. Without a match, it joins the posted
-//!    queue.
+//! 2. An arriving message takes the oldest posted receive that matches. Without a match, the message joins
+//!    the unexpected queue.
+//! 3. A posted receive takes the oldest unexpected message that matches. Without a match, the receive joins
+//!    the posted queue.
 //!
 //! Other rules:
 //!
-//! * The engine queues a message for a context without posted receives, because peers may create a
+//! * The engine queues messages of a context without posted receives, because a peer may create the
 //!   communicator first.
-//! * Messages with an unknown source ([`Rank::UNKNOWN`]) keep their order under every [`Order`] except
-//!   `None`, because all may have the same source. A message that gets its source keeps its age among the
-//!   messages of that source. `PerSource` does not order messages with unknown and known source: a caller
-//!   that needs this order sets the sources first.
-//! * Messages take receives in posted order, any-source receives included. Only [`Order`] `None` relaxes this
-//!   rule.
-//! * After [`Engine::close`], the engine has no entries and no hints of the context. The caller may use the
-//!   id again.
+//! * Messages with an unknown source ([`Rank::UNKNOWN`]) may all have the same source. They keep their order
+//!   under every [`Order`] except `None`. A message that gets its source keeps its age among the messages of
+//!   that source. `PerSource` does not order messages with unknown and known source. A caller that needs this
+//!   order sets the sources first.
+//! * Messages take receives in posted order, any-source receives included, except under [`Order`] `None`.
+//! * After [`Engine::close`], the engine has no entries and no hints of the context. The caller may reuse the
+//!   context id.
 //! * A [`Refused`] call leaves the engine unchanged; in a batch, the messages before the refused message have
-//!   arrived. A failed allocation does not abort, except in the cases that [`Engine::statistics`] lists, and
-//!   in [`Engine::close`] and [`Engine::fail_source`] if the caller has not [reserved capacity](Drained).
-//!   [Concurrent engines](crate::concurrent) have more cases.
+//!   arrived. A failed allocation does not abort the process, with these exceptions: [`Engine::statistics`],
+//!   and [`Engine::close`] and [`Engine::fail_source`] without [reserved capacity](Drained). [Concurrent
+//!   engines](crate::concurrent) have more exceptions.
 //! * A persistent receive (MPI-4.1 §3.9) is posted at each `MPI_Start`. A partitioned receive (§4) matches
 //!   once, in a separate context, and probes of the communicator do not find it.
 //! * The length of a message does not affect matching. The caller detects truncation (§3.2.5).
@@ -30,14 +29,13 @@
 //!
 //! # Withdrawals
 //!
-//! [`Engine::cancel`], [`Engine::retract`] and [`Engine::readdress`] get the whole entry. The engine searches
-//! for it as for a match, and needs no map of ids.
+//! [`Engine::cancel`], [`Engine::retract`] and [`Engine::readdress`] get the whole entry. So the engine needs
+//! no map of ids: it searches by selector or envelope.
 //!
-//! * The caller passes the selector or the envelope with which the entry is queued. After
-//!   [`Readdressed::SourceSet`] this envelope has the new source.
-//! * An engine returns true only if an entry with this id and this selector or envelope is queued. The engine
-//!   may compare ids only: for a queued id with another selector or envelope, a caller error, it may withdraw
-//!   the entry or not.
+//! * The caller passes the selector or envelope of the queued entry; after [`Readdressed::SourceSet`], the
+//!   envelope with the new source.
+//! * An engine returns true only if an entry with this id and this selector or envelope is queued. For a
+//!   queued id with another selector or envelope, a caller error, the engine may withdraw the entry or not.
 //! * For an id that is not queued, the engine returns false or [`Readdressed::Unchanged`].
 
 use std::any::Any;
@@ -55,14 +53,14 @@ pub enum Readdressed {
     SourceSet,
     /// The message took the oldest matching receive. Both are removed.
     Matched(RecvId),
-    /// No message with this id and an unknown source is queued, or the envelope has a source, or the new
-    /// source is [`Rank::UNKNOWN`].
+    /// No such message with unknown source is queued, or the new source is [`Rank::UNKNOWN`].
     Unchanged,
 }
 
 /// Entries removed by [`Engine::close`] and [`Engine::fail_source`], oldest first. Both calls append.
 ///
-/// A caller that must not abort without memory first reserves capacity as [`Engine::queued_in`] counts.
+/// A caller that must not abort without memory first reserves capacity for the entries that
+/// [`Engine::queued_in`] counts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Drained {
     /// Removed receives.
@@ -73,10 +71,11 @@ pub struct Drained {
     pub pending: Vec<RecvId>,
 }
 
-/// Callback for a match, for example to copy the data: index of the message in its batch, and the receive.
+/// Callback for a match, for example to copy the data. Arguments: index of the message in its batch; the
+/// receive.
 pub type Deliver<'a> = dyn Fn(usize, RecvId) + Sync + 'a;
 
-/// Messages arrive in turn, each delivered before the next arrives.
+/// Lets messages arrive in turn. Each matched message is delivered before the next arrives.
 ///
 /// # Errors
 /// The errors of [`Engine::arrive_batch`].
@@ -98,18 +97,19 @@ pub(crate) fn arrive_each(
     Ok(())
 }
 
-/// Result of a post or an arrival in two registers. The compiler returns a `Result` of an `Option` in memory.
+/// Result of a post or an arrival, returned in two registers. The compiler would return a `Result` of an
+/// `Option` in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Outcome {
-    /// The entry taken; or the [`Place`] after a search miss; or 0.
+    /// Id of the entry taken; or the [`Place`] after a search miss; or 0.
     pub id: u64,
-    /// A status of the C interface: a constant below.
+    /// A status of the C interface: one of the constants of `Outcome`.
     pub status: i64,
 }
 
 impl Outcome {
-    /// Queued: no entry of the other queue matched.
+    /// No entry of the other queue matched, and the new entry is queued.
     pub const QUEUED: Outcome = Outcome { id: 0, status: 0 };
     /// An entry of the other queue was taken.
     pub const TOOK: i64 = 1;
@@ -125,7 +125,7 @@ impl Outcome {
         Outcome { id, status: Self::TOOK }
     }
 
-    /// An entry of this key can be queued at `place`.
+    /// Search miss; an entry with this key can be queued at `place`.
     #[inline(always)]
     pub(crate) fn none_at(place: Place) -> Self {
         Outcome { id: place.0, status: 0 }
@@ -157,15 +157,16 @@ impl Outcome {
     }
 }
 
-/// Queue position from a search, in an encoding of the engine. 0 is no position.
+/// Queue position that a search computed, in an encoding of the engine; 0: unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Place(pub u64);
 
-/// Id of messages that the default [`Engine::take_receive`] queues temporarily. Memory addresses never have
-/// this value.
+/// Id of messages that the default [`Engine::take_receive`] queues temporarily. No memory address has this
+/// value.
 const TRANSIENT: MsgId = MsgId(0x9E37_79B9_7F4A_7C15);
 
-/// The rules are in the [module's documentation](self); `matchpoint-conformance` tests them.
+/// A matching engine: a posted and an unexpected queue under the [rules of this module](self). The crate
+/// `matchpoint-conformance` tests the rules.
 pub trait Engine: Send {
     /// Posts a receive without wildcards (rule 3). The source must not be [`Rank::UNKNOWN`]. Returns the
     /// message taken, or `None` if the receive is queued.
@@ -183,25 +184,25 @@ pub trait Engine: Send {
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
     /// Handles an arriving message (rule 2). Returns the receive taken, or `None` if the message is queued.
-    /// [`readdress`](Engine::readdress) replaces an unknown source later.
+    /// [`readdress`](Engine::readdress) can set an unknown source later.
     ///
     /// # Errors
     /// [`Refused::Hint`] if the message would be queued under `no_unexpected`, else [`Refused::Full`] or
     /// [`Refused::Memory`].
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
-    /// Returns the message that such a receive would take now (`MPI_Iprobe`). The message stays queued.
-    /// `None` if the selector breaks an assertion.
+    /// Returns the message that a receive with this selector would take now (`MPI_Iprobe`). The message stays
+    /// queued. `None` if no message matches, or if the selector breaks an assertion.
     fn probe(&mut self, selector: &Selector) -> Option<MsgId>;
 
-    /// Removes and returns the message that such a receive would take now (`MPI_Improbe`).
+    /// Removes and returns the message that a receive with this selector would take now (`MPI_Improbe`).
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId>;
 
-    /// Takes the receive that a message would take now, and queues nothing. A library that allocates
+    /// Takes the receive that such a message would take now, and queues nothing. A library that allocates
     /// descriptors only for unexpected messages calls [`queue_message`](Engine::queue_message) afterwards.
     ///
-    /// The default allocates memory, and returns `None` if that fails. It temporarily queues a message with
-    /// the id 0x9E3779B97F4A7C15, which no queued message may have.
+    /// The default implementation temporarily queues a message with the id 0x9E3779B97F4A7C15, which no
+    /// queued message may have. It returns `None` if that queueing fails for lack of memory.
     fn take_receive(&mut self, pair: Pair, tag: Tag) -> Option<RecvId> {
         let found = self.arrive(TRANSIENT, pair, tag);
         if found == Ok(None) {
@@ -241,16 +242,16 @@ pub trait Engine: Send {
         self.post_selector(id, selector)
     }
 
-    /// Queue position for an entry with this key, valid as long as the engine. A search computes the
-    /// position, and a later insertion reuses it.
+    /// Queue position for an entry with this key, valid as long as the engine. A later insertion reuses the
+    /// position.
     fn place(&self, pair: Pair, tag: Tag) -> Place {
         _ = (pair, tag);
         Place::default()
     }
 
-    /// Reserves memory for `entries` more entries, in any mix of both queues: no post, arrival or readdress
-    /// of these is refused with [`Refused::Memory`]. The next call replaces the reservation; `reserve(0)`
-    /// ends it. An engine that cannot reserve refuses every call.
+    /// Reserves memory for `entries` more entries in total, in any mix of both queues. Posts, arrivals and
+    /// readdresses of these entries are never refused with [`Refused::Memory`]. The next call replaces the
+    /// reservation; `reserve(0)` ends the reservation. An engine without reservations refuses all others.
     ///
     /// # Errors
     /// [`Refused::Memory`]: no memory is reserved.
@@ -263,22 +264,23 @@ pub trait Engine: Send {
         None
     }
 
-    /// Withdraws a receive (`MPI_Cancel`). Returns false if it is no longer posted. See
+    /// Withdraws a receive (`MPI_Cancel`). Returns false if the receive is not posted. See
     /// [withdrawals](self#withdrawals).
     fn cancel(&mut self, receive: &Receive) -> bool;
 
-    /// Withdraws an unexpected message. Returns false if it is no longer queued. See
+    /// Withdraws an unexpected message. Returns false if the message is not queued. See
     /// [withdrawals](self#withdrawals).
     fn retract(&mut self, message: &Message) -> bool;
 
     /// Sets the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. The message takes the
     /// oldest matching receive (rule 2), or keeps its age in the queue. See [withdrawals](self#withdrawals).
     ///
-    /// Set the source of the oldest message first, so that no younger message takes its receive.
+    /// Set the source of the oldest message first, so that no younger message takes the older message's
+    /// receive.
     ///
     /// # Errors
     /// [`Refused::Memory`], or [`Refused::Full`] if the engine has no more numbers for entries. The message
-    /// is unchanged, and the caller may repeat the call.
+    /// is unchanged; the caller may repeat the call.
     fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
     /// Replaces the assertions on a context.
@@ -290,21 +292,22 @@ pub trait Engine: Send {
     /// Removes all entries and hints of `context`.
     fn close(&mut self, context: ContextId, drained: &mut Drained);
 
-    /// Handles a failed process (ULFM, a proposal to the MPI Forum). Removes the receives with this source
-    /// and keeps its messages. Lists the context's any-source receives as pending; they stay posted.
+    /// Handles a failed process (ULFM, a proposal to the MPI Forum). Removes the receives from this source.
+    /// Messages from the source stay queued. Any-source receives of the context stay posted and are listed as
+    /// pending.
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained);
 
-    /// All contexts, oldest first.
+    /// Visits the entries of a queue in all contexts, oldest first.
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry));
 
-    /// Posted receives.
+    /// Number of posted receives.
     fn posted_len(&self) -> usize;
 
-    /// Unexpected messages.
+    /// Number of unexpected messages.
     fn unexpected_len(&self) -> usize;
 
-    /// Posted receives and unexpected messages in `context`, for a caller that reserves capacity before
-    /// [`close`](Engine::close). Allocates nothing. O(queued entries), or O(1) where the engine documents it.
+    /// Numbers of posted receives and unexpected messages in `context`, for a caller that reserves capacity
+    /// before [`close`](Engine::close). Allocates nothing. O(queued entries); O(1) in some engines.
     fn queued_in(&self, context: ContextId) -> (usize, usize) {
         let (mut receives, mut messages) = (0, 0);
         self.visit(Queue::Posted, &mut |entry| receives += usize::from(entry.context() == context));
@@ -315,8 +318,8 @@ pub trait Engine: Send {
     /// [`Engine::arrive`] on each message in turn. Appends the results to `out`.
     ///
     /// # Errors
-    /// Of the first refused message: `out` has the results of the messages before. Without memory for all
-    /// results, no message arrives.
+    /// The error of the first refused message. `out` has the results of the messages before it. Without
+    /// memory for all results, no message arrives.
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         arrive_each(
             messages,
@@ -327,14 +330,14 @@ pub trait Engine: Send {
     }
 
     /// [`Engine::arrive_batch`], with one call of `deliver` per match. Worker threads may call `deliver`
-    /// concurrently and in any order; the threads may differ from call to call.
+    /// concurrently and in any order.
     ///
     /// If `deliver` panics in an engine with worker threads, the engine matches and delivers the rest of the
-    /// batch. Then `deliver_batch` panics with the first panic value and leaks later ones. In other engines,
-    /// the messages after the panic have not arrived.
+    /// batch. Then `deliver_batch` panics with the first panic value, and leaks later panic values. In other
+    /// engines, the messages after the panic have not arrived.
     ///
-    /// A worker thread has the standard library's stack size (2 MiB, or `RUST_MIN_STACK`) and the name
-    /// `matchpoint-worker`. It inherits the signal mask of the thread that passes the first batch.
+    /// A worker thread has the name `matchpoint-worker`, Rust's default stack size (2 MiB, or
+    /// `RUST_MIN_STACK`), and the signal mask of the thread that passes the first batch.
     ///
     /// # Errors
     /// The errors of [`Engine::arrive_batch`]. The refused message and later messages are not delivered.
@@ -354,14 +357,14 @@ pub trait Engine: Send {
         Order::Total
     }
 
-    /// Assertions that every context must keep. Calls that break them are refused, as after
-    /// [`set_hints`](Engine::set_hints).
+    /// Assertions that the engine requires of every context. Calls that break an assertion are refused, as
+    /// after [`set_hints`](Engine::set_hints).
     fn demands(&self) -> Hints {
         Hints::default()
     }
 
-    /// The fallback engine in use: the device is missing or failed, or its table is full. Counts and memory
-    /// of this engine include the fallback engine.
+    /// Name of the fallback engine in use, after a missing or failed device or a full table. Counts and
+    /// memory of this engine include the fallback engine.
     fn substitute(&self) -> Option<&str> {
         None
     }
@@ -374,13 +377,14 @@ pub trait Engine: Send {
         Attempts::default()
     }
 
-    /// Statistics that only this engine has: name with unit, and value.
+    /// Statistics that only this engine has: name with unit, and value. A failed allocation aborts the
+    /// process.
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
 }
 
-/// Calls with structs, of which the fields are passed in registers.
+/// Calls that pass the fields of a struct in registers.
 impl dyn Engine + '_ {
     /// Calls [`post_exact`](Engine::post_exact) or [`post_selector`](Engine::post_selector).
     #[inline(always)]

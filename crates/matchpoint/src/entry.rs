@@ -4,8 +4,8 @@ use crate::envelope::{ContextId, Envelope, Selector};
 
 /// Id of a receive, chosen by the caller, unique among queued receives.
 ///
-/// A caller that reuses slots of a table adds a generation ([`RecvId::new`]): a stale
-/// [`Engine::cancel`](crate::Engine::cancel) then finds no receive.
+/// A caller that reuses slots of a table adds a generation ([`RecvId::new`]), so that a stale
+/// [`Engine::cancel`](crate::Engine::cancel) finds no receive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RecvId(pub u64);
 
@@ -78,7 +78,7 @@ impl Message {
 pub enum Refused {
     /// The call breaks an assertion of [`Engine::set_hints`](crate::Engine::set_hints).
     Hint,
-    /// A table of fixed size is full; the caller uses another engine.
+    /// A table of fixed size is full. The caller uses another engine.
     Full,
     /// An allocation failed.
     Memory,
@@ -87,7 +87,7 @@ pub enum Refused {
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Refused::Hint => "it breaks an assertion made on this context",
+            Refused::Hint => "the call breaks an assertion on its context",
             Refused::Full => "the engine's table is full",
             Refused::Memory => "out of memory",
         })

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::{self, Debug, Display};
 
-/// Number of a communicator's context (MPI-4.1 §3.2.3), local to a process. May be reused after
+/// Number of a communicator's context (MPI-4.1 §3.2.3) in a process. The caller may reuse the number after
 /// [`Engine::close`](crate::Engine::close).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ContextId(pub u32);
@@ -13,8 +13,8 @@ pub struct ContextId(pub u32);
 pub struct Rank(pub u32);
 
 impl Rank {
-    /// Unknown source (libfabric's `FI_ADDR_UNSPEC`). Until [`Engine::readdress`](crate::Engine::readdress)
-    /// sets it, the message matches only any-source receives.
+    /// Unknown source (libfabric's `FI_ADDR_UNSPEC`). Such a message matches only any-source receives, until
+    /// [`Engine::readdress`](crate::Engine::readdress) sets the source.
     pub const UNKNOWN: Rank = Rank(u32::MAX);
 }
 
@@ -45,7 +45,7 @@ impl Pair {
     }
 }
 
-/// MPI's tags are non-negative `int`s; tags of libfabric and Portals have 64 bits.
+/// Tag: a non-negative `int` in MPI, 64 bits in libfabric and Portals.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Tag(pub u64);
 
@@ -79,14 +79,14 @@ pub enum Wild<T: Field> {
     Any,
     /// This value.
     Is(T),
-    /// This value in the compared bits.
+    /// These bits, except the ignored bits.
     Masked(T::Mask),
 }
 
 /// Context, source and tag of a message.
 ///
-/// The tag is between context and source. If these were adjacent, the compiler would load both with one load
-/// after two stores, which delays the processor.
+/// The tag is between context and source. If context and source were adjacent, the compiler would read both
+/// with one load after two stores, which delays the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
 pub struct Envelope {
@@ -119,8 +119,7 @@ impl Envelope {
 
 /// Context, source and tag of a receive or probe, with wildcards.
 ///
-/// A match takes two comparisons, with or without wildcards. [`Selector::source`] and [`Selector::tag`]
-/// return the fields as [`Wild`].
+/// A test for a match takes two comparisons, with or without wildcards.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// Zeros in the bits of `ignore`.
@@ -148,7 +147,7 @@ impl Selector {
         Selector::of(Pair::new(context, source), tag, ignore)
     }
 
-    /// A selector of three words. [`Rank::UNKNOWN`] is any source. `ignore` masks tag bits.
+    /// A selector of three words. [`Rank::UNKNOWN`] is any source. `ignore`: tag bits that are not compared.
     #[inline(always)]
     pub fn of(pair: Pair, tag: u64, ignore: u64) -> Self {
         let any = if pair.source() == Rank::UNKNOWN { SOURCE } else { 0 };
@@ -167,7 +166,7 @@ impl Selector {
         self.pair().context()
     }
 
-    /// The source is [`Rank::UNKNOWN`] for any source.
+    /// Context and source; [`Rank::UNKNOWN`] for any source.
     #[inline(always)]
     pub fn pair(&self) -> Pair {
         Pair(self.pair)
@@ -179,7 +178,7 @@ impl Selector {
         (self.tag, self.ignore)
     }
 
-    /// True without a wildcard.
+    /// True if the selector has no wildcard.
     #[inline(always)]
     pub fn is_exact(&self) -> bool {
         self.any | self.ignore == 0
@@ -201,7 +200,7 @@ impl Selector {
         }
     }
 
-    /// The only envelope that matches, without a wildcard.
+    /// The only matching envelope of a selector without wildcards.
     #[inline]
     pub fn exact(&self) -> Option<Envelope> {
         self.is_exact().then_some(Envelope::of(self.pair(), Tag(self.tag)))

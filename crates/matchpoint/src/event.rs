@@ -7,8 +7,8 @@
 //! use matchpoint::{MsgId, engines};
 //!
 //! let events = script::parse("
-//!     arrive m1 0/3/7     # it waits,
-//!     post r1 0/*/7       # and a receive from any source takes it
+//! arrive m1 0/3/7     # unexpected message: context 0, source 3, tag 7
+//! post r1 0/*/7       # an any-source receive takes the message
 //! ")?;
 //! let mut engine = engines::create("list")?;
 //! let outcomes: Vec<_> = events.iter().map(|event| event.play(&mut *engine)).collect();

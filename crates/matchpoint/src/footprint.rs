@@ -3,13 +3,13 @@
 /// Allocated bytes, including the engine value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Footprint {
-    /// Independent of entries and peers.
+    /// Bytes that do not depend on entries and peers.
     pub fixed_bytes: u64,
     /// Bytes for peers, summed over communicators.
     pub peers_bytes: u64,
     /// Bytes allocated for entries, used or not.
     pub entries_bytes: u64,
-    /// Maximum so far of the sum of the other fields.
+    /// Maximum so far of the sum of the three other fields.
     pub peak_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Methods that forward a call of the contract. One table has all signatures.
+//! Macro for methods of `Engine` and `Concurrent` that forward a call.
 
 /// Implements the named methods of an `impl Engine` or `impl Concurrent`:
 ///

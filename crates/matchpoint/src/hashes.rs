@@ -2,28 +2,28 @@
 
 use crate::envelope::Envelope;
 
-/// Hash values of (source, tag), of the source and of the tag, for indexes of receives. Without the context,
-/// because each communicator has separate indexes.
+/// Hash values of (source, tag), of the source and of the tag. Without the context, because each communicator
+/// has separate indexes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Hashes(u64);
 
 pub(crate) const BITS: u32 = 21;
 
 impl Hashes {
-    /// Two multiplications.
+    /// Computes all hash values with two multiplications.
     #[inline]
     pub(crate) fn of(envelope: &Envelope) -> Self {
         // Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products with odd
         // constants.
         let source = u64::from(envelope.source.0).wrapping_mul(0xE703_7ED1_A0B4_28DB);
         let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let value = |product: u64, place: u32| product >> (u64::BITS - BITS) << (place * BITS);
+        let value = |product: u64, which: u32| product >> (u64::BITS - BITS) << (which * BITS);
         Hashes(value(source.wrapping_add(tag), 0) | value(source, 1) | value(tag, 2))
     }
 
     #[inline]
-    fn value(self, place: u32) -> u32 {
-        (self.0 >> (place * BITS)) as u32 & ((1 << BITS) - 1)
+    fn value(self, which: u32) -> u32 {
+        (self.0 >> (which * BITS)) as u32 & ((1 << BITS) - 1)
     }
 
     #[inline]

@@ -1,9 +1,9 @@
-//! Assertions about a communicator, and the resulting order.
+//! Assertions about a communicator, and the matching order that results.
 
 use crate::entry::Refused;
 use crate::envelope::{ContextId, Selector, Wild};
 
-/// Assertions on a context: MPI-4.1's info keys (§7.4.4) and an additional one. The default is MPI's full
+/// Assertions on a context: MPI-4.1's info keys (§7.4.4), and `no_unexpected`. The default is MPI's full
 /// semantics.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Hints {
@@ -11,12 +11,12 @@ pub struct Hints {
     pub no_any_source: bool,
     /// `mpi_assert_no_any_tag`: no receive or probe uses any tag or an ignore mask.
     pub no_any_tag: bool,
-    /// `mpi_assert_exact_length`: buffers have the length of the message, which does not affect matching.
+    /// `mpi_assert_exact_length`: buffers have the length of the message. No effect on matching.
     pub exact_length: bool,
     /// `mpi_assert_allow_overtaking`: messages match in any order ([`Order::None`]).
     pub allow_overtaking: bool,
-    /// Every receive is posted before its message arrives: an unexpected message is refused. MPI has no such
-    /// assertion.
+    /// Every receive is posted before its message arrives, so unexpected messages are refused. MPI has no
+    /// such assertion.
     pub no_unexpected: bool,
 }
 
@@ -34,7 +34,7 @@ pub enum Order {
 }
 
 impl Hints {
-    /// The assertions of both.
+    /// The assertions of `self` and of `other`.
     #[must_use]
     pub fn and(self, other: Hints) -> Hints {
         Hints {
@@ -62,12 +62,12 @@ impl Hints {
     }
 }
 
-/// Most programs make no assertion: the test for an empty table is one comparison.
+/// Assertions by context. Most programs make no assertion, so an empty table costs one comparison.
 #[derive(Clone, Debug, Default)]
 pub struct HintTable(Vec<(ContextId, Hints)>);
 
 impl HintTable {
-    /// O(log contexts with assertions).
+    /// The assertions on `context`. O(log contexts with assertions).
     #[inline]
     pub fn get(&self, context: ContextId) -> Hints {
         if self.0.is_empty() { Hints::default() } else { self.find(context) }
@@ -75,10 +75,10 @@ impl HintTable {
 
     #[cold]
     fn find(&self, context: ContextId) -> Hints {
-        self.place(context).map_or(Hints::default(), |at| self.0[at].1)
+        self.position(context).map_or(Hints::default(), |at| self.0[at].1)
     }
 
-    fn place(&self, context: ContextId) -> Result<usize, usize> {
+    fn position(&self, context: ContextId) -> Result<usize, usize> {
         self.0.binary_search_by_key(&context, |&(of, _)| of)
     }
 
@@ -110,7 +110,7 @@ impl HintTable {
     /// # Errors
     /// [`Refused::Memory`]: the assertions are unchanged.
     pub fn set(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        match self.place(context) {
+        match self.position(context) {
             _ if hints == Hints::default() => self.forget(context),
             Ok(at) => self.0[at].1 = hints,
             Err(at) => {
@@ -121,7 +121,7 @@ impl HintTable {
         Ok(())
     }
 
-    /// Reserves memory for one more context, for the next [`set`](HintTable::set).
+    /// Reserves memory for one more context, so that the next [`set`](HintTable::set) cannot fail.
     ///
     /// # Errors
     /// [`Refused::Memory`].
@@ -136,7 +136,7 @@ impl HintTable {
 
     /// Removes the assertions on `context`.
     pub fn forget(&mut self, context: ContextId) {
-        if let Ok(at) = self.place(context) {
+        if let Ok(at) = self.position(context) {
             self.0.remove(at);
         }
     }

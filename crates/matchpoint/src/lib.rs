@@ -6,8 +6,8 @@
 //! let mut engine = engines::create("list")?;
 //! let world = ContextId(0);
 //! // MPI_Irecv(…, MPI_ANY_SOURCE, 7, …)
-//! let asks = Selector::new(world, Wild::Any, Wild::Is(Tag(7)));
-//! assert_eq!(engine.post(Receive::new(RecvId(1), asks))?, None);
+//! let selector = Selector::new(world, Wild::Any, Wild::Is(Tag(7)));
+//! assert_eq!(engine.post(Receive::new(RecvId(1), selector))?, None);
 //! // A message with tag 7 arrives from rank 3, and finds it.
 //! let envelope = Envelope::new(world, Rank(3), Tag(7));
 //! assert_eq!(engine.arrive_message(Message::new(MsgId(1), envelope))?, Some(RecvId(1)));

@@ -6,8 +6,8 @@
 //! queue 1   head → b → d               so an empty queue takes 4 bytes
 //! ```
 //!
-//! An entry may be in `L` queues, for example of a hash bin and of all arrivals. Push, unlink and removal are
-//! O(1).
+//! An entry has `L` pairs of links, so it can be in `L` queues, for example of a hash bin and of all
+//! arrivals. Push, unlink and removal are O(1).
 
 mod front_removal;
 mod shared;
@@ -37,7 +37,7 @@ struct Links {
     next: SlotIndex,
 }
 
-/// Aligned to one cache line: an unaligned receive takes 56 bytes and crosses cache lines, 4 ns more per post
+/// Aligned to a cache line. An unaligned receive takes 56 bytes and crosses cache lines: 4 ns more per post
 /// and arrival.
 #[repr(align(64))]
 struct Slot<T, const L: usize> {
@@ -45,7 +45,7 @@ struct Slot<T, const L: usize> {
     links: [Links; L],
 }
 
-/// A free slot keeps its last value, and `next` links to another free slot.
+/// Slots for entries. A free slot keeps its last value, and links to the next free slot.
 pub(crate) struct Slab<T, const L: usize> {
     slots: Vec<Slot<T, L>>,
     vacant: SlotIndex,
@@ -65,7 +65,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
     }
 
     #[inline]
-    pub(crate) fn places(&self) -> usize {
+    pub(crate) fn slot_count(&self) -> usize {
         self.slots.len()
     }
 
@@ -115,7 +115,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         slot.value
     }
 
-    /// Keeps the memory. The caller must discard all queues of this slab.
+    /// Removes all entries and keeps the memory. The caller must discard all queues of this slab.
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.vacant = NIL;
@@ -143,14 +143,14 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         &mut self.slots[at as usize].value
     }
 
-    /// All entries in memory order. O(capacity used so far); not for the critical path.
+    /// All entries in memory order. O(slots used so far).
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SlotIndex, &T)> {
         let kept = |slot: &&Slot<T, L>| slot.links[0].prev != VACANT;
         (0..).zip(&self.slots).filter(move |(_, slot)| kept(slot)).map(|(at, slot)| (at, &slot.value))
     }
 }
 
-/// Oldest first, connected by links `W`.
+/// A queue, oldest entry first, connected by the links number `W`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkedQueue<const W: usize = 0> {
     head: SlotIndex,
@@ -169,7 +169,7 @@ impl<const W: usize> LinkedQueue<W> {
         self.head
     }
 
-    /// The entry is in no other queue with links `W`.
+    /// Appends an entry that is in no other queue with links `W`.
     #[inline]
     pub(crate) fn push<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         if self.head == NIL {
@@ -188,7 +188,7 @@ impl<const W: usize> LinkedQueue<W> {
         if after == NIL {
             return self.push(slab, at);
         }
-        // The tail if `after` is the head; then `at` becomes the head.
+        // If `after` is the head, `prev` is the tail, and `at` becomes the head.
         let prev = std::mem::replace(&mut slab.slots[after as usize].links[W].prev, at);
         slab.slots[at as usize].links[W] = Links { prev, next: after };
         if after == self.head {
@@ -198,7 +198,7 @@ impl<const W: usize> LinkedQueue<W> {
         }
     }
 
-    /// The slab keeps the entry.
+    /// Removes an entry from the queue. The entry stays in the slab.
     #[inline]
     pub(crate) fn unlink<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         let Links { prev, next } = slab.slots[at as usize].links[W];
@@ -207,14 +207,14 @@ impl<const W: usize> LinkedQueue<W> {
         } else {
             slab.slots[prev as usize].links[W].next = next;
         }
-        // After the tail is removed, `prev` of the head changes.
+        // If the tail is removed, `prev` of the head changes.
         let neighbour = if next == NIL { self.head } else { next };
         if neighbour != NIL {
             slab.slots[neighbour as usize].links[W].prev = prev;
         }
     }
 
-    /// The first match older than `age`. Adds the entries compared to `examined`.
+    /// The first match older than `age`. Adds the number of compared entries to `examined`.
     #[inline]
     pub(crate) fn search<T: Copy, const L: usize>(
         self,
@@ -234,8 +234,8 @@ impl<const W: usize> LinkedQueue<W> {
         None
     }
 
-    /// The oldest match of both queues, and whether it is in `other`. Searches this queue, then the older
-    /// entries of `other`. Adds the entries compared to `examined`.
+    /// The oldest match of both queues; true if the match is in `other`. Searches this queue, then the
+    /// entries of `other` that are older than the match. Adds the number of compared entries to `examined`.
     #[inline]
     pub(crate) fn search_both<T: Copy, const L: usize>(
         self,
@@ -250,8 +250,8 @@ impl<const W: usize> LinkedQueue<W> {
         older.map(|at| (at, true)).or(own.map(|at| (at, false)))
     }
 
-    /// The oldest match of both queues, and whether it is in `other`. Compares entries of both queues in the
-    /// order of ages. Adds the entries compared to `examined`.
+    /// The oldest match of both queues; true if the match is in `other`. Compares the entries of both queues
+    /// in one order, by age. Adds the number of compared entries to `examined`.
     #[inline]
     pub(crate) fn search_merged<T: Copy, const L: usize>(
         self,
@@ -285,7 +285,7 @@ impl<const W: usize> LinkedQueue<W> {
 
     pub(crate) fn insert<T: Copy, const L: usize>(&mut self, slab: &mut Slab<Aged<T>, L>, at: SlotIndex) {
         let age = slab.get(at).age;
-        let younger = self.iter(slab).find(|(_, entry)| entry.age > age).map_or(NIL, |(place, _)| place);
+        let younger = self.iter(slab).find(|(_, entry)| entry.age > age).map_or(NIL, |(slot, _)| slot);
         self.insert_before(slab, at, younger);
     }
 
@@ -295,9 +295,9 @@ impl<const W: usize> LinkedQueue<W> {
     ) -> impl Iterator<Item = (SlotIndex, &T)> {
         let mut at = self.head;
         std::iter::from_fn(move || {
-            let place = (at != NIL).then_some(at)?;
-            at = slab.next(place, W);
-            Some((place, slab.get(place)))
+            let slot = (at != NIL).then_some(at)?;
+            at = slab.next(slot, W);
+            Some((slot, slab.get(slot)))
         })
     }
 }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_leave_from_head_middle_and_tail() {
+    fn entries_are_removed_at_any_position() {
         for removed in 0..3 {
             let (mut slab, mut queue) = (Slab::<u8, 1>::default(), LinkedQueue::<0>::default());
             for value in 0..3 {
@@ -321,7 +321,7 @@ mod tests {
             queue.unlink(&mut slab, removed);
             assert_eq!(slab.remove(removed), removed as u8);
             let at = slab.insert(9).unwrap();
-            assert_eq!(at, removed, "the vacant slot is used first");
+            assert_eq!(at, removed, "the free slot is used first");
             queue.push(&mut slab, at);
             let expected: Vec<u8> = (0..3).filter(|&value| u32::from(value) != removed).chain([9]).collect();
             assert_eq!(values(queue, &slab), expected);
@@ -343,7 +343,7 @@ mod tests {
             assert_eq!(values(queue, &slab), expected);
             let at = slab.insert(10).unwrap();
             queue.push(&mut slab, at);
-            assert_eq!(values(queue, &slab)[4], 10, "the tail is known");
+            assert_eq!(values(queue, &slab)[4], 10, "the new entry is at the tail");
         }
     }
 }

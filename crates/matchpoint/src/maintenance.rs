@@ -1,14 +1,14 @@
-//! Maintenance operations of the contract, derived from entries and their ages. They are not on the critical
-//! path; engines with faster algorithms implement the methods themselves.
+//! Rare calls of the contract (cancel, close, …), implemented for every engine by a scan of entries and ages.
+//! An engine with a faster algorithm implements the call itself.
 
 use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Wild};
 use crate::hints::{HintTable, Hints};
 
 pub(crate) trait Queues {
-    /// Position of a receive. Stays valid when other entries are added or removed.
+    /// Position of a receive, valid while other entries are added or removed.
     type Posted: Copy;
-    /// Position of a message. Stays valid when other entries are added or removed.
+    /// Position of a message, valid while other entries are added or removed.
     type Unexpected: Copy;
 
     /// Age and position of every receive, in any order. Ages are unique; the oldest receive has the smallest.
@@ -34,14 +34,14 @@ pub(crate) trait Queues {
         self.take_unexpected(at);
         id
     }
-    /// Keeps the age. After an error the queue is unchanged.
-    fn set_envelope(&mut self, at: Self::Unexpected, addressed: Envelope) -> Result<(), Refused>;
+    /// Sets the envelope of a message, which keeps its age. After an error the queue is unchanged.
+    fn set_envelope(&mut self, at: Self::Unexpected, with_source: Envelope) -> Result<(), Refused>;
     /// Restores the invariants of a queue after removals and before the next search.
     fn compact(&mut self, _: Queue) {}
     fn hints(&mut self) -> &mut HintTable;
 }
 
-/// Implements the named methods of an `impl Engine` with the functions of this file, which require the trait
+/// Implements the listed methods of an `impl Engine` with the functions of this file, which require the trait
 /// [`Queues`]. `visit` includes `queued_in`.
 ///
 /// | method | required members of the engine |
@@ -122,8 +122,8 @@ macro_rules! provided {
 }
 pub(crate) use provided;
 
-/// Entries in the order of age. If a list cannot be allocated, each next entry is searched for, O(entries²)
-/// in total.
+/// Entries in the order of age. If no list can be allocated, a search finds each next entry, O(entries²) in
+/// total.
 pub(crate) enum EntriesByAge<P> {
     Sorted(std::vec::IntoIter<(u64, P)>),
     Searched { after: Option<u64> },
@@ -144,7 +144,7 @@ impl<P: Copy> EntriesByAge<P> {
         EntriesByAge::Sorted(listed.into_iter())
     }
 
-    /// The caller passes the same `entries` as to [`of`](Self::of); entries already returned may be missing.
+    /// The next entry. `entries` are those passed to [`of`](Self::of), with or without returned entries.
     pub(crate) fn next(&mut self, entries: impl Iterator<Item = (u64, P)>) -> Option<P> {
         match self {
             EntriesByAge::Sorted(listed) => listed.next().map(|(_, at)| at),
@@ -195,13 +195,13 @@ pub(crate) fn readdress<Q: Queues>(
     if old.source != Rank::UNKNOWN {
         return Ok(Readdressed::Unchanged);
     }
-    let addressed = Envelope { source, ..old };
-    let accepts = |&(_, at): &(_, Q::Posted)| queues.receive(at).selector.matches(&addressed);
-    let Some((_, earliest)) = queues.posted_positions().filter(accepts).min_by_key(|&(age, _)| age) else {
-        return queues.set_envelope(at, addressed).map(|()| Readdressed::SourceSet);
+    let with_source = Envelope { source, ..old };
+    let accepts = |&(_, at): &(_, Q::Posted)| queues.receive(at).selector.matches(&with_source);
+    let Some((_, oldest)) = queues.posted_positions().filter(accepts).min_by_key(|&(age, _)| age) else {
+        return queues.set_envelope(at, with_source).map(|()| Readdressed::SourceSet);
     };
-    let id = queues.receive(earliest).id;
-    queues.take_posted(earliest);
+    let id = queues.receive(oldest).id;
+    queues.take_posted(oldest);
     queues.take_unexpected(at);
     queues.compact(Queue::Posted);
     queues.compact(Queue::Unexpected);
@@ -245,7 +245,7 @@ pub(crate) fn fail_source<Q: Queues>(
     while let Some(at) = oldest.next(queues.posted_in(context)) {
         let receive = queues.receive(at);
         match receive.selector.source() {
-            Wild::Is(addressed) if addressed == source => {
+            Wild::Is(with_source) if with_source == source => {
                 drained.receives.push(receive.id);
                 queues.take_posted(at);
             }
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn oldest_are_found_with_and_without_list() {
+    fn entries_are_ordered_without_memory() {
         let entries = || [(5, 'c'), (0, 'a'), (9, 'd'), (3, 'b')].into_iter();
         for mut oldest in [EntriesByAge::of(entries()), EntriesByAge::Searched { after: None }] {
             let all: String = std::iter::from_fn(|| oldest.next(entries())).collect();

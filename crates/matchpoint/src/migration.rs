@@ -1,11 +1,10 @@
-//! Migration of queued entries to another engine, because a table is full or a device has failed.
+//! Migration of queued entries to another engine, after a full table or a failed device.
 
 use crate::engine::{Engine, Entry, Queue, Refused};
 
-/// Copies all entries of `from` to `into`: the receives, then the messages, oldest first. Queued receives
-/// match no queued message, so nothing matches, and the order of each queue is kept. The caller sets the
-/// hints of `into`. Returns the number of entries. O(entries), plus a `visit` of `from` and the calls of
-/// `into`.
+/// Copies all entries of `from` to `into`: the receives, then the messages, oldest first. No queued receive
+/// matches a queued message, so no entries match. The caller sets the hints of `into`. Returns the number of
+/// entries. O(entries), plus a `visit` of `from` and the calls of `into`.
 ///
 /// # Errors
 /// The error of `into`. All copied entries are removed again, and `from` is unchanged.
@@ -16,7 +15,7 @@ pub fn migrate_entries(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, 
             Entry::Receive(receive) => into.post(receive)?.is_none(),
             Entry::Message(message) => into.arrive_message(message)?.is_none(),
         };
-        debug_assert!(is_queued, "{entry:?} met what waits beside it");
+        debug_assert!(is_queued, "queued entries of an engine match: {entry:?}");
         taken += 1;
         Ok(())
     });
@@ -29,7 +28,7 @@ pub fn migrate_entries(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, 
 #[cold]
 pub(crate) fn undo_migration(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
     let mut left = taken;
-    // The error only ends the visit after the entries that were migrated.
+    // The error ends the visit after the migrated entries.
     let _ = visit_entries(from, &mut |entry| {
         left = left.checked_sub(1).ok_or(Refused::Full)?;
         match entry {

@@ -6,15 +6,15 @@
 //!                              └─────────┘  an engine with a memory budget
 //! ```
 //!
-//! The application posts receives and polls for completions. Each ring keeps its order.
+//! The application posts receives and polls for completions.
 //!
 //! The matcher thread models the cores of a network card with separate memory (García et al. 2024, §IV). It
-//! stops when the engine holds more than `budget_kib`, checked after each batch of up to 32 commands and
-//! messages. Then matching falls back to the application (§III-B, §IV-E): its thread runs the same engine in
-//! `post` and `poll`.
+//! stops after a batch of up to 32 commands and messages, if engine and rings hold more than `budget_kib`.
+//! Then matching falls back to the application (§III-B, §IV-E): its thread runs the same engine in `post` and
+//! `poll`.
 //!
 //! The engine name is `offload:budget_kib=4608,ring=1024,engine=NAME`. A post costs the application one store
-//! into a ring, a completion one load, whatever the engine costs.
+//! into a ring, a completion one load, with any engine.
 
 use std::collections::VecDeque;
 use std::process;
@@ -29,19 +29,19 @@ use crate::engines::{self, NameError};
 use crate::ring::{Receiver, Sender, ring};
 use crate::sync::{PollLimit, wait_until};
 
-/// The caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB (§IV-E).
+/// Default memory budget, in KiB: the caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB (§IV-E).
 pub const BUDGET_KIB: u64 = 4608;
 
-/// Slots of a ring.
+/// Default slots of a ring.
 pub const RING: usize = 1024;
 
 /// Polls without work before the matcher sleeps: about ten microseconds.
 const POLLS: u32 = 500;
 
-/// No thread wakes the matcher, so a post need not check whether it sleeps.
+/// Sleep between polls. No thread wakes the matcher, so a post need not check for sleep.
 const SLEEP: Duration = Duration::from_micros(50);
 
-/// The application can lock the engine between two batches.
+/// Commands and messages of a batch. The application can lock the engine between two batches.
 const BATCH: usize = 32;
 
 /// Parameters of an [`Offload`].
@@ -66,7 +66,7 @@ pub enum Completion {
     Matched(RecvId, MsgId),
     /// The engine refused the receive.
     ReceiveRefused(RecvId, Refused),
-    /// The application must handle the message.
+    /// The engine refused the message, which the application must handle.
     MessageRefused(MsgId, Refused),
 }
 
@@ -74,8 +74,7 @@ pub enum Completion {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
-/// The state that processes commands and messages: in the matcher thread, and after the fallback in the
-/// application's thread.
+/// Engine and rings, used by the matcher thread, and after the fallback by the application's thread.
 struct Matcher {
     engine: Box<dyn Engine>,
     commands: Receiver<Receive>,
@@ -88,7 +87,7 @@ struct Matcher {
 struct Shared {
     matcher: Mutex<Matcher>,
     done: AtomicU64,
-    /// The application waits for the engine, which the matcher releases between batches.
+    /// The application waits for the lock of the matcher.
     is_wanted: AtomicBool,
     /// The budget was exhausted; the application runs the matcher.
     has_fallen_back: AtomicBool,
@@ -113,8 +112,8 @@ impl Shared {
 }
 
 impl Matcher {
-    /// While the completion ring has free slots. Returns the number of processed commands and messages, and
-    /// whether the memory is within the budget.
+    /// Processes commands and messages while the completion ring has free slots. Returns their number, and
+    /// true if the memory is within the budget.
     fn process_batch(&mut self, limit: usize) -> (u64, bool) {
         let mut done = 0;
         for at in 0..limit {
@@ -126,7 +125,7 @@ impl Matcher {
             }
             done += 1;
         }
-        // Some engines sum their memory in O(communicators).
+        // No check without work: some engines compute their memory in O(communicators).
         let is_within = done == 0 || self.budget_bytes == u64::MAX || self.held_bytes() <= self.budget_bytes;
         if !is_within {
             // The budget limits the matcher thread only.
@@ -135,8 +134,8 @@ impl Matcher {
         (done, is_within)
     }
 
-    /// While the completion ring has free slots. Returns the number of receives, and whether the ring is
-    /// empty.
+    /// Posts receives of the command ring while the completion ring has free slots. Returns their number, and
+    /// true if the command ring is empty.
     fn take_commands(&mut self) -> (u64, bool) {
         let mut done = 0;
         while self.completions.has_room(1) {
@@ -186,7 +185,7 @@ pub struct Offload {
     taken: VecDeque<Completion>,
     posted: u64,
     thread: Option<JoinHandle<()>>,
-    /// A forked child has no such thread.
+    /// Id of the process that started the thread. A forked child has no such thread.
     process: u32,
     poll_limit: PollLimit,
 }
@@ -334,7 +333,7 @@ impl Offload {
 
     #[cold]
     fn match_in_caller(&mut self) {
-        // At most the slots of both rings, so that concurrent senders do not keep this thread here.
+        // At most the slots of both rings: concurrent senders must not prolong this call forever.
         let mut matcher = self.shared.lock_matcher();
         let slots = matcher.commands.slots() + matcher.messages.slots();
         let (done, _) = matcher.process_batch(slots);
@@ -347,20 +346,20 @@ impl Drop for Offload {
     fn drop(&mut self) {
         self.shared.has_ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take().filter(|_| self.process == process::id()) {
-            // Ended or panicked.
+            // An error is a panic of the matcher thread.
             let _ = thread.join();
         }
     }
 }
 
-/// No thread waits for a panicked matcher.
+/// Records a panic, so that no thread waits for a panicked matcher.
 struct PanicGuard<'a>(&'a Shared);
 
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.has_panicked.store(true, Ordering::Relaxed);
-            // Threads that read `has_fallen_back` afterwards find the panic.
+            // A thread that reads `has_fallen_back` as true also reads `has_panicked` as true.
             self.0.has_fallen_back.store(true, Ordering::Release);
         }
     }
@@ -380,7 +379,7 @@ fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
             polls = 0;
         }
         if !is_within {
-            // The last access of the matcher thread: afterwards only the application uses the matcher.
+            // The last access of the matcher thread. Afterwards only the application uses the matcher.
             shared.has_fallen_back.store(true, Ordering::Release);
             return;
         }
@@ -391,16 +390,17 @@ fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
     }
 }
 
-/// Starts `offload:budget_kib=…,ring=…,engine=NAME`. All text after `engine=` names the engine inside.
+/// Starts `offload:budget_kib=…,ring=…,engine=NAME`. All text after `engine=` is the name of the inner
+/// engine.
 ///
 /// # Errors
 /// The name has another form, or the name after `engine=` is unknown.
 pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = rest.split_once("engine=").unwrap_or((rest, "hybrid"));
-    let wrong = |what: String| NameError::new(what, "it is offload:budget_kib=4608,ring=1024,engine=NAME");
+    let wrong = |what: String| NameError::new(what, "write offload:budget_kib=4608,ring=1024,engine=NAME");
     if bare != "offload" {
-        return Err(wrong(format!("`{name}` is no offloaded engine")));
+        return Err(wrong(format!("`{name}` is not the name of an offloaded engine")));
     }
     let mut settings = Settings::default();
     for part in own.split(',').filter(|part| !part.is_empty()) {
@@ -408,7 +408,11 @@ pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
         match number {
             Some(("budget_kib", kib)) if kib <= u64::MAX >> 10 => settings.budget_bytes = kib << 10,
             Some(("ring", slots @ 2..=0x10_0000)) => settings.ring = slots as usize,
-            _ => return Err(wrong(format!("engine `offload` does not take `{part}`"))),
+            _ => {
+                return Err(wrong(format!(
+                    "engine `offload` has no parameter `{part}`, or its value is invalid"
+                )));
+            }
         }
     }
     let engine = engines::create(inside)?;

@@ -10,7 +10,7 @@ pub(crate) struct Peers<P> {
 }
 
 /// Entries in insertion order, and an open-addressed table of their indices, at most half full. A sorted list
-/// took O(sources) per insertion.
+/// takes O(sources) per insertion.
 struct Sparse<P> {
     entries: Vec<(Rank, P)>,
     /// The length is 0 or a power of two.
@@ -26,7 +26,8 @@ impl<P> Default for Peers<P> {
 }
 
 impl<P: Default> Sparse<P> {
-    /// Multiply-shift, then linear probing. The table must not be empty.
+    /// The slot of a source, or the first free slot: multiply-shift, then linear probing. The table must not
+    /// be empty.
     #[inline]
     fn slot(&self, source: Rank) -> usize {
         let mask = self.table.len() - 1;
@@ -80,7 +81,7 @@ impl<P: Default> Sparse<P> {
 }
 
 impl<P: Default> Peers<P> {
-    /// O(1); expected O(1) above the bound.
+    /// The value of `source`, if any. O(1); expected O(1) above the bound.
     #[inline]
     pub(crate) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         if usize::try_from(source.0).is_ok_and(|at| at < self.dense.len()) {
@@ -89,7 +90,8 @@ impl<P: Default> Peers<P> {
         self.sparse.find(source).map(|at| &mut self.sparse.entries[at].1)
     }
 
-    /// `bound`, the first hashed source, must be the same in every call. O(1) expected and amortized.
+    /// The value of `source`. `bound`, the first hashed source, must be the same in every call. O(1) expected
+    /// and amortized.
     #[inline]
     pub(crate) fn get_or_insert(&mut self, source: Rank, bound: u64) -> Result<&mut P, Refused> {
         if u64::from(source.0) >= bound {
@@ -137,13 +139,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn huge_source_takes_one_place() {
+    fn huge_source_takes_one_slot() {
         let mut peers = Peers::<u8>::default();
         for source in [1 << 30, 3, u32::MAX, 64] {
             *peers.get_or_insert(Rank(source), 64).unwrap() = source as u8 | 1;
         }
         assert_eq!(peers.get_mut(Rank(1 << 30)).copied(), Some(1));
-        assert_eq!(peers.get_mut(Rank(2)).copied(), Some(0), "below one that was heard of");
+        assert_eq!(peers.get_mut(Rank(2)).copied(), Some(0), "a source below an inserted source");
         assert_eq!(peers.get_mut(Rank(63)), None);
         assert!(peers.bytes() < 256, "{} bytes", peers.bytes());
         assert_eq!(peers.iter().copied().collect::<Vec<_>>(), [0, 0, 0, 3, 1, 255, 65]);

@@ -5,9 +5,9 @@
 //! …  –  a  b  c  d  e  –  –  –  …     slots are numbered without wrap; the index is the remainder
 //! ```
 //!
-//! The producer writes `put`, the consumer `taken`. A slot below `put` is full, a slot below `taken` is empty
-//! again (release, acquire). Each side caches the other's counter and reloads it only when necessary, so
-//! cache lines rarely move.
+//! The producer writes `put`, the consumer `taken` (release, acquire). Slots from `taken` to `put` are full.
+//! Each side caches the other side's counter and reloads the counter only when necessary, so cache lines
+//! rarely move.
 
 #![allow(unsafe_code)]
 
@@ -19,7 +19,7 @@ use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 #[repr(align(128))]
 struct CacheAligned<T>(T);
 
-/// Models set `RELEASES` to false, and loom must detect the missing release.
+/// With `RELEASES` false, the loom models must detect the missing release.
 struct Ring<T, const RELEASES: bool> {
     slots: Box<[UnsafeCell<Option<T>>]>,
     put: CacheAligned<AtomicUsize>,

@@ -9,7 +9,7 @@ use crate::hints::HintTable;
 use crate::maintenance::{self, Queues};
 use crate::scan::{Kernel, Lanes};
 
-/// Keys may have false positives, so every hit is verified.
+/// Keys of entries. Keys may have false positives, so every hit is verified.
 pub(crate) trait Scheme: Copy + Send + 'static {
     type Posted: Keys<Receive, Self> + Send;
     type Unexpected: Keys<Message, Self> + Send;
@@ -100,7 +100,7 @@ impl<S: Scheme, E: Effort> ScanEngine<S, E> {
         let arrival = ArrivalSearch { scheme: &self.scheme, envelope };
         let (effort, false_hits) = (&mut self.effort, &mut self.false_hits);
         let found = self.posted.find(self.kernel, Queue::Posted, &arrival, effort, false_hits)?;
-        let id = self.posted.get(found.place).id;
+        let id = self.posted.get(found.slot).id;
         self.posted.take(&self.scheme, found);
         Some(id)
     }
@@ -124,7 +124,7 @@ impl<S: Scheme, E: Effort> ScanEngine<S, E> {
 
     #[inline]
     fn message_id(&self, found: Found) -> MsgId {
-        self.unexpected.get(found.place).id
+        self.unexpected.get(found.slot).id
     }
 
     #[inline]
@@ -163,8 +163,8 @@ impl<S: Scheme, E: Effort> Queues for ScanEngine<S, E> {
         self.unexpected.remove(at);
     }
 
-    fn set_envelope(&mut self, at: SlotIndex, addressed: Envelope) -> Result<(), Refused> {
-        let message = Message { envelope: addressed, ..*self.unexpected.get(at) };
+    fn set_envelope(&mut self, at: SlotIndex, with_source: Envelope) -> Result<(), Refused> {
+        let message = Message { envelope: with_source, ..*self.unexpected.get(at) };
         self.unexpected.replace(&self.scheme, at, message);
         Ok(())
     }

@@ -1,5 +1,7 @@
-//! Atomics and cells of the standard library, or under `--cfg loom` of the model checker
-//! [loom](https://docs.rs/loom). Loom tries every interleaving, and every value that threads may read.
+//! Atomics and cells: of the standard library, or under `--cfg loom` of the model checker
+//! [loom](https://docs.rs/loom).
+//!
+//! Loom tries every interleaving, and every value that threads may read.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::cell::UnsafeCell;
@@ -8,7 +10,7 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsiz
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Loom's cell detects concurrent accesses.
+/// A cell with the interface of loom's cell, which detects concurrent accesses.
 #[cfg(not(all(test, loom)))]
 #[derive(Default)]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
@@ -37,15 +39,15 @@ pub(crate) struct PollLimit {
 }
 
 impl PollLimit {
-    /// No polls if the machine has fewer processors than `threads`: the awaited thread may need this
-    /// processor.
+    /// `polls`, or 0 on a machine with fewer processors than `threads`, where the awaited thread may need
+    /// this processor.
     pub(crate) fn of(threads: usize, polls: u32) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         PollLimit { polls: if threads <= processors { polls } else { 0 } }
     }
 }
 
-/// Yields before a waiting thread sleeps between polls.
+/// Number of yields before a waiting thread sleeps between polls.
 #[cfg(not(all(test, loom)))]
 const YIELDS: u32 = 64;
 
@@ -68,8 +70,8 @@ pub(crate) fn wait_until(poll_limit: PollLimit, mut holds: impl FnMut() -> bool)
     }
 }
 
-/// The version for the model checker. A failed poll changes no state, so the model checker need not explore
-/// the interleavings after a failed poll.
+/// The version for loom. A failed poll changes no state, so loom need not explore interleavings after a
+/// failed poll.
 #[cfg(all(test, loom))]
 pub(crate) fn wait_until(_: PollLimit, mut holds: impl FnMut() -> bool) {
     while !holds() {

@@ -1,4 +1,4 @@
-//! The handwritten `include/matchpoint.h` declares exactly the definitions of the sources.
+//! Tests that the handwritten `include/matchpoint.h` declares what the Rust sources define.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use matchpoint_abi::types::MP_ABI_VERSION;
 const SOURCES: [&str; 4] =
     ["../matchpoint-abi/src/types.rs", "src/library.rs", "src/create.rs", "src/offload.rs"];
 
-/// Names in Rust and in C.
+/// Names of types in Rust and in C.
 const NAMES: [(&str, &str); 15] = [
     ("Engine", "mp_engine"),
     ("Calls", "mp_calls"),
@@ -37,7 +37,6 @@ fn header() -> String {
     fs::read_to_string(root().join("include/matchpoint.h")).unwrap()
 }
 
-/// A header generated from the sources.
 fn generated() -> String {
     let names = NAMES.iter().chain([&("StatisticFn", "mp_statistic_fn")]);
     let config = Config {
@@ -60,14 +59,14 @@ fn generated() -> String {
     String::from_utf8(header).unwrap()
 }
 
-/// A text without comments.
+/// Removes comments.
 fn without_comments(text: &str) -> String {
     let mut parts = text.split("/*");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.split_once("*/").expect("a comment ends").1)
 }
 
-/// Constants, types and exported functions, each in a form that does not depend on layout.
+/// Returns the constants, types and exported functions of a header, independent of white space.
 fn declarations(header: &str) -> BTreeSet<String> {
     let plain = without_comments(header);
     let is_constant = |line: &&str| line.starts_with("#define MP_");
@@ -86,7 +85,7 @@ fn declarations(header: &str) -> BTreeSet<String> {
         let is_inline = current.trim_start().starts_with("static inline");
         if depth == 0 && (character == ';' || character == '}' && is_inline) {
             if !is_inline {
-                declared.insert(form(&current));
+                declared.insert(normalized(&current));
             }
             current.clear();
         }
@@ -95,8 +94,8 @@ fn declarations(header: &str) -> BTreeSet<String> {
     declared
 }
 
-/// Without the word `struct` and without spaces that C does not need.
-fn form(declaration: &str) -> String {
+/// Removes the word `struct`, and spaces that C does not need.
+fn normalized(declaration: &str) -> String {
     let opaque =
         declaration.trim().strip_prefix("typedef struct mp_wire").map(|_| "opaque mp_wire".to_owned());
     let words: Vec<&str> = declaration.split_whitespace().filter(|word| *word != "struct").collect();
@@ -110,7 +109,7 @@ fn form(declaration: &str) -> String {
 }
 
 #[test]
-fn header_declares_the_sources() {
+fn header_equals_rust_definitions() {
     let (written, generated) = (declarations(&header()), declarations(&generated()));
     let missing: Vec<&String> = generated.difference(&written).collect();
     let extra: Vec<&String> = written.difference(&generated).collect();
@@ -119,7 +118,7 @@ fn header_declares_the_sources() {
 }
 
 #[test]
-fn every_call_has_an_inline_function() {
+fn every_table_entry_has_inline_function() {
     let header = without_comments(&header());
     let (_, table) = header.split_once("typedef struct mp_calls {").unwrap();
     let (table, functions) = table.split_once("} mp_calls;").unwrap();
@@ -139,7 +138,7 @@ fn header_is_short() {
 }
 
 #[test]
-fn build_names_library_after_version() {
+fn build_script_has_abi_version() {
     let build = fs::read_to_string(root().join("build.rs")).unwrap();
     assert!(build.contains(&format!("const ABI_VERSION: u32 = {MP_ABI_VERSION};")));
 }

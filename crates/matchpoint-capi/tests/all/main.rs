@@ -1,4 +1,4 @@
-//! Tests of the C interface.
+//! Tests of the C interface, with compiled C and C++ programs.
 
 mod header;
 mod installed;

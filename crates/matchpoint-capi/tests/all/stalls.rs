@@ -1,8 +1,9 @@
-//! Words cross the C interface in registers, and no load waits for stores. A processor forwards a store to a later load only if the
-//! store wrote all bytes of the load. Otherwise the load waits until the stores reach the cache, some 10 to 15 cycles.
+//! Tests that calls of the C interface pass arguments in registers, and that no load waits for stores. A
+//! processor forwards a store to a later load only if the store wrote all bytes of the load. Otherwise the
+//! load waits until the stores reach the cache, about 10 to 15 cycles.
 //!
-//! The tests read disassembled code in its order and follow no jump. They compare a store with a load if both addresses have the
-//! same registers.
+//! The tests read disassembled code in the order of addresses and follow no jump. A store and a load are
+//! compared if both addresses use the same registers.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::path::{Path, PathBuf};
@@ -13,14 +14,14 @@ use crate::installed::{Installed, built, has, output, stdout};
 /// Instructions after which a store is assumed to be in the cache.
 const WINDOW: usize = 32;
 
-/// Functions that an MPI library calls for each message.
+/// Functions of `mp_calls` that an MPI library calls for each message.
 const HOT: &str =
     "post_exact post arrive probe matched_probe take_receive queue_message queue_receive cancel retract";
 
 /// Registers that a call may change.
 const CLOBBERED: &str = "rax rcx rdx rsi rdi r8 r9 r10 r11";
 
-/// What `push` writes and `pop` reads.
+/// The memory that `push` writes and `pop` reads.
 const TOP: &str = "QWORD PTR [rsp]";
 
 struct Function {
@@ -46,7 +47,8 @@ fn disassemble(file: &Path) -> Vec<Function> {
     functions
 }
 
-/// Bytes in memory, at a distance from the registers of `base`. `rsp` has its value at the start of the function.
+/// The bytes from `first` up to `end`, as distances from the registers of `base`. For `rsp`, distances are
+/// from the value of `rsp` at the start of the function.
 #[derive(Clone)]
 struct Access {
     base: String,
@@ -77,7 +79,7 @@ fn number(text: &str) -> Option<i64> {
     Some(u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()? as i64)
 }
 
-/// The register of 64 bits that has this register as a part.
+/// Returns the 64-bit register of which this register is a part.
 fn whole_register(part: &str) -> String {
     if part.starts_with('r') && part[1..].starts_with(|next: char| next.is_ascii_digit()) {
         return part.trim_end_matches(['d', 'w', 'b']).to_owned();
@@ -90,22 +92,22 @@ fn whole_register(part: &str) -> String {
     }
 }
 
-/// Memory accesses of a function up to an instruction.
+/// Finds loads that wait for stores. Reads the instructions of a function in order.
 #[derive(Default)]
-struct Reader {
-    /// The number of the instruction, and the bytes.
+struct StallFinder {
+    /// For each store, the index of the instruction and the bytes.
     stores: Vec<(usize, Access)>,
-    /// Bytes between the stack pointer at the start of the function and now.
+    /// Bytes between the stack pointer now and at the start of the function.
     pushed: i64,
     stalls: Vec<String>,
 }
 
-impl Reader {
+impl StallFinder {
     fn load(&mut self, at: usize, code: &str, load: &Access) {
         let recent = self.stores.iter().rev().take_while(|(stored_at, _)| at - stored_at <= WINDOW);
         let newest = recent.map(|(_, store)| store).find(|store| store.overlaps(load));
         if newest.is_some_and(|store| load.first < store.first || store.end < load.end) {
-            self.stalls.push(format!("`{code}` reads more than a store before it wrote"));
+            self.stalls.push(format!("`{code}` reads bytes that the newest overlapping store did not write"));
         }
     }
 
@@ -141,7 +143,7 @@ impl Reader {
             "call" => CLOBBERED.split(' ').for_each(|register| self.forget(register)),
             "jmp" | "ret" | "leave" => self.stores.clear(),
             "mul" | "imul" | "div" | "idiv" | "cmpxchg" => {
-                ["rax", "rdx"].iter().for_each(|of| self.forget(of))
+                ["rax", "rdx"].iter().for_each(|register| self.forget(register))
             }
             "xchg" | "xadd" | "mulx" => self.forget(operands[1]),
             _ => {}
@@ -154,14 +156,14 @@ impl Reader {
     }
 }
 
-/// The loads of a function that wait for stores.
+/// Returns a text for each load that waits for stores.
 fn find_stalls(function: &Function) -> Vec<String> {
-    let mut reader = Reader::default();
-    function.code.iter().enumerate().for_each(|(at, code)| reader.read(at, code));
-    reader.stalls
+    let mut finder = StallFinder::default();
+    function.code.iter().enumerate().for_each(|(at, code)| finder.read(at, code));
+    finder.stalls
 }
 
-/// Arguments that a function passes on the stack, or by an address of the stack, in its first call.
+/// Returns a text for each argument of the first call that is on the stack, or is an address of the stack.
 fn find_stack_arguments(function: &Function) -> Vec<String> {
     let saved = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
     let mut is_prologue = true;
@@ -170,7 +172,7 @@ fn find_stack_arguments(function: &Function) -> Vec<String> {
         let (to, from) = operands.trim().split_once(',').unwrap_or((operands.trim(), ""));
         is_prologue &= ["push", "endbr64"].contains(&name);
         match name {
-            // Some compilers push any register first, to align the stack.
+            // Some compilers align the stack first by a push of any register.
             "push" => !is_prologue && !saved.contains(&to),
             "lea" => from.contains("[rsp") || from.contains("[rbp"),
             _ => name.starts_with("mov") && (to.contains("[rsp") || from == "rsp" && to != "rbp"),
@@ -190,14 +192,16 @@ fn compile(compiler: &str, options: &[&str], source: &str, name: &str) -> PathBu
     program
 }
 
-/// The functions of a C source, by each compiler at each level of optimization. Without tools there are none.
+/// Compiles a C source with each compiler at each level of optimization. Returns nothing without the tools.
 fn compile_at_levels(source: &str) -> Vec<(String, Vec<Function>)> {
     let runs = |compiler: &&str| Command::new(compiler).arg("--version").output().is_ok();
     let has_tools = has("gcc") && has("objdump");
     let compilers = ["gcc", "clang"].into_iter().filter(|compiler| has_tools && runs(compiler));
     let names = compilers.flat_map(|compiler| ["-O0", "-O1", "-O2", "-O3"].map(|level| (compiler, level)));
     let object = |(compiler, level)| compile(compiler, &[level, "-c"], source, &format!("{compiler}{level}"));
-    names.map(|of| (format!("{} {}", of.0, of.1), disassemble(&object(of)))).collect()
+    names
+        .map(|(compiler, level)| (format!("{compiler} {level}"), disassemble(&object((compiler, level)))))
+        .collect()
 }
 
 #[test]
@@ -205,7 +209,7 @@ fn hot_calls_pass_words_in_registers() {
     for (compiler, functions) in compile_at_levels("hot_calls.c") {
         for hot in HOT.split(' ') {
             let callers = functions.iter().filter(|function| function.name.starts_with(&format!("{hot}_")));
-            assert!(callers.count() >= 3, "{compiler}: {hot}");
+            assert!(callers.count() >= 3, "{compiler}: hot_calls.c lacks a caller of {hot}");
         }
         for function in &functions {
             let found = [find_stalls(function), find_stack_arguments(function)].concat();
@@ -221,15 +225,16 @@ fn slow_calls_are_found() {
         for (start, find) in ["stall_", "stack_"].into_iter().zip(finders) {
             let slow: Vec<_> = functions.iter().filter(|function| function.name.starts_with(start)).collect();
             assert_eq!(slow.len(), 2);
-            slow.iter()
-                .for_each(|of| assert!(!find(of).is_empty(), "{compiler}: {}: {:#?}", of.name, of.code));
+            slow.iter().for_each(|function| {
+                assert!(!find(function).is_empty(), "{compiler}: {}: {:#?}", function.name, function.code)
+            });
         }
     }
 }
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "the library is not optimized: cargo test --release")]
-fn hot_functions_of_hybrid_have_no_stall() {
+fn hot_functions_of_hybrid_have_no_stalls() {
     if !has("gcc") || !has("objdump") {
         return;
     }

@@ -1,10 +1,10 @@
-/* Counts allocations: of the first rounds of calls on an engine, and of many more once it is warm. Prints both. */
+/* Counts the allocations in the first rounds of calls on an engine, and in later rounds. Prints both numbers. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <matchpoint.h>
 
-/* glibc's functions, which the functions below replace. */
+/* Functions of glibc that the replacements below call. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
@@ -40,15 +40,16 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
     return *out ? 0 : 12;
 }
 
-enum { ENTRIES = 200, WARMING = 20, WARM = 200 };
+enum { ENTRIES = 200, WARMING = 20, LATER = 200 };
 
-static void must(int64_t status, int64_t wanted) {
-    if (status != wanted) abort();
+static void check_status(int64_t status, int64_t expected) {
+    if (status != expected) abort();
 }
 
 static void delivered(void *user, size_t number, uint64_t receive) { ((uint64_t *)user)[number] = receive; }
 
-/* Posted and then matched, queued and then posted for, probed, cancelled, in batches, with wildcards. */
+/* Matches posted receives and unexpected messages: single and in batches, with and without wildcards, with probes and
+ * a cancel. */
 static void round_of_calls(mp_engine *engine) {
     static mp_message batch[ENTRIES];
     static mp_outcome outcomes[ENTRIES];
@@ -59,21 +60,21 @@ static void round_of_calls(mp_engine *engine) {
 
     for (at = 0; at < ENTRIES; at++) {
         uint64_t pair = at % 7 == 0 ? any : mp_pair(0, at % 5);
-        must(mp_post(engine, at, pair, at, at % 11 == 0 ? MP_ANY_TAG : 0).status, MP_QUEUED);
+        check_status(mp_post(engine, at, pair, at, at % 11 == 0 ? MP_ANY_TAG : 0).status, MP_QUEUED);
         batch[at].id = batch[at].tag = at;
         batch[at].pair = mp_pair(0, at % 5);
     }
-    must(mp_cancel(engine, 0, any, 0, MP_ANY_TAG), MP_FOUND);
-    must(mp_arrive_batch(engine, batch, ENTRIES, outcomes, &done, NULL, NULL), MP_OK);
-    while (mp_posted_len(engine) > 0) must(mp_arrive(engine, ENTRIES + at++, batch[0].pair, 0).status < 0, 0);
-    must(mp_probe(engine, any, 0, MP_ANY_TAG).status, MP_FOUND);
-    must(mp_matched_probe(engine, any, 0, MP_ANY_TAG).status, MP_FOUND);
-    while (mp_unexpected_len(engine) > 0) must(mp_post(engine, 0, any, 0, MP_ANY_TAG).status, MP_MATCHED);
-    for (at = 0; at < ENTRIES; at++) must(mp_post_exact(engine, at, batch[at].pair, at).status, MP_QUEUED);
-    must(mp_arrive_batch(engine, batch, ENTRIES, outcomes, &done, delivered, receives), MP_OK);
-    for (at = 0; at < ENTRIES; at++) must(receives[at] == at, 1);
-    for (at = 0; at < ENTRIES; at++) must(mp_arrive(engine, at, batch[at].pair, at).status, MP_QUEUED);
-    for (at = ENTRIES; at-- > 0;) must(mp_post_exact(engine, at, batch[at].pair, at).status, MP_MATCHED);
+    check_status(mp_cancel(engine, 0, any, 0, MP_ANY_TAG), MP_FOUND);
+    check_status(mp_arrive_batch(engine, batch, ENTRIES, outcomes, &done, NULL, NULL), MP_OK);
+    while (mp_posted_len(engine) > 0) check_status(mp_arrive(engine, ENTRIES + at++, batch[0].pair, 0).status < 0, 0);
+    check_status(mp_probe(engine, any, 0, MP_ANY_TAG).status, MP_FOUND);
+    check_status(mp_matched_probe(engine, any, 0, MP_ANY_TAG).status, MP_FOUND);
+    while (mp_unexpected_len(engine) > 0) check_status(mp_post(engine, 0, any, 0, MP_ANY_TAG).status, MP_MATCHED);
+    for (at = 0; at < ENTRIES; at++) check_status(mp_post_exact(engine, at, batch[at].pair, at).status, MP_QUEUED);
+    check_status(mp_arrive_batch(engine, batch, ENTRIES, outcomes, &done, delivered, receives), MP_OK);
+    for (at = 0; at < ENTRIES; at++) check_status(receives[at] == at, 1);
+    for (at = 0; at < ENTRIES; at++) check_status(mp_arrive(engine, at, batch[at].pair, at).status, MP_QUEUED);
+    for (at = ENTRIES; at-- > 0;) check_status(mp_post_exact(engine, at, batch[at].pair, at).status, MP_MATCHED);
 }
 
 int main(int count, char **arguments) {
@@ -82,13 +83,13 @@ int main(int count, char **arguments) {
     int round;
 
     before = allocations;
-    must(mp_create(count > 1 ? arguments[1] : "list", 0, &engine, NULL, 0), MP_OK);
+    check_status(mp_create(count > 1 ? arguments[1] : "list", 0, &engine, NULL, 0), MP_OK);
     for (round = 0; round < WARMING; round++) round_of_calls(engine);
     warming = allocations - before;
     before = allocations;
-    for (round = 0; round < WARM; round++) round_of_calls(engine);
+    for (round = 0; round < LATER; round++) round_of_calls(engine);
     before = allocations - before;
     printf("%lu %lu\n", warming, before);
-    must(mp_destroy(engine), MP_OK);
+    check_status(mp_destroy(engine), MP_OK);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* Every function of an engine, with valid and invalid arguments: calls NAME, or calls NAME any for MP_ANY_THREAD. */
+/* Calls every function of an engine with valid and invalid arguments. Usage: calls NAME, or calls NAME any for an
+ * engine with MP_ANY_THREAD. */
 #include <string.h>
 
 #include "check.h"
@@ -28,7 +29,7 @@ static void library(void) {
     CHECK(mp_engine_describe(0, NULL, sizeof info) == MP_INVALID);
 }
 
-/* The bytes of a new engine: no two engines have the same. */
+/* Returns the memory of a new engine in bytes. The number identifies the engine. */
 static uint64_t bytes(const char *name) {
     mp_engine *engine;
     mp_footprint footprint;
@@ -132,13 +133,13 @@ static void searching_first(mp_engine *engine, const char *name) {
     CHECK(is_none(found) && is(mp_queue_receive(engine, 2, pair, 7, 0, found.id), MP_QUEUED, 0));
     CHECK(is_none(mp_take_receive(engine, pair, 8)) && is(mp_take_receive(engine, pair, 7), MP_FOUND, 2));
     CHECK(lengths_are(engine, 0, 0));
-    /* Without a place, and with wildcards. */
+    /* Calls without a place, and with wildcards. */
     CHECK(is(mp_queue_receive(engine, 3, mp_pair(2, MP_ANY_SOURCE), 0, MP_ANY_TAG, 0), MP_QUEUED, 0));
     CHECK(is(mp_queue_receive(engine, 4, pair, 7, 0, 0), MP_QUEUED, 0) && lengths_are(engine, 2, 0));
     CHECK(is(mp_take_receive(engine, pair, 7), MP_FOUND, 3) && is(mp_take_receive(engine, pair, 7), MP_FOUND, 4));
     CHECK(is(mp_queue_message(engine, 5, pair, 7, 0), MP_QUEUED, 0) && is(mp_queue_message(engine, 6, pair, 7, 0), MP_QUEUED, 0));
     CHECK(is(mp_arrive(engine, 7, pair, 7), MP_QUEUED, 0) && lengths_are(engine, 0, 3));
-    /* The other queue changes between both calls. */
+    /* The other queue changes between the search and the queue call. */
     CHECK(is_none(mp_take_receive(engine, pair, 8)) && is(mp_post(engine, 10, pair, 8, 1), MP_QUEUED, 0));
     CHECK(is(mp_queue_message(engine, 11, pair, 8, 0), MP_MATCHED, 10) && lengths_are(engine, 0, 3));
     CHECK(is_none(mp_matched_probe(engine, pair, 8, 1)) && is(mp_arrive(engine, 12, pair, 9), MP_QUEUED, 0));
@@ -152,7 +153,7 @@ static void searching_first(mp_engine *engine, const char *name) {
     CHECK(mp_close(engine, 2, NULL, NULL) == MP_OK && lengths_are(engine, 0, 0));
 }
 
-/* Results of a batch: each message has separate fields, so that threads may write concurrently. */
+/* Results of a batch. Each message has separate elements, because several threads may write. */
 enum { DELIVERIES = 100 };
 
 struct deliveries {
@@ -170,7 +171,7 @@ static void delivered(void *user, size_t number, uint64_t receive) {
         && is(mp_arrive(deliveries->engine, 1, 1, 1), MP_BUSY, 0) && mp_destroy(deliveries->engine) == MP_BUSY;
 }
 
-static void a_batch_ends_where_it_is_refused(mp_engine *engine) {
+static void batch_ends_at_refused_message(mp_engine *engine) {
     mp_message batch[3];
     mp_outcome outcomes[3];
     size_t done = 77;
@@ -222,23 +223,23 @@ static void matched_messages_are_delivered(mp_engine *engine) {
     CHECK(mp_close(engine, 0, NULL, NULL) == MP_OK);
 }
 
-static void withdrawing_and_naming(mp_engine *engine) {
-    const uint64_t nameless = mp_pair(0, MP_UNKNOWN_SOURCE), named = mp_pair(0, 9);
+static void cancel_retract_and_readdress(mp_engine *engine) {
+    const uint64_t unknown_source = mp_pair(0, MP_UNKNOWN_SOURCE), known_source = mp_pair(0, 9);
 
-    CHECK(is(mp_arrive(engine, 1, nameless, 4), MP_QUEUED, 0) && is_none(mp_probe(engine, named, 4, 0)));
-    CHECK(is(mp_readdress(engine, 1, nameless, 4, 9), MP_NAMED, 0));
-    CHECK(is(mp_readdress(engine, 1, nameless, 4, 9), MP_NONE, 0));
-    CHECK(is(mp_readdress(engine, 1, named, 4, 9), MP_NONE, 0));
-    CHECK(is(mp_probe(engine, named, 4, 0), MP_FOUND, 1) && lengths_are(engine, 0, 1));
-    CHECK(mp_retract(engine, 1, named, 4) == MP_FOUND && mp_retract(engine, 1, named, 4) == MP_NONE);
+    CHECK(is(mp_arrive(engine, 1, unknown_source, 4), MP_QUEUED, 0) && is_none(mp_probe(engine, known_source, 4, 0)));
+    CHECK(is(mp_readdress(engine, 1, unknown_source, 4, 9), MP_NAMED, 0));
+    CHECK(is(mp_readdress(engine, 1, unknown_source, 4, 9), MP_NONE, 0));
+    CHECK(is(mp_readdress(engine, 1, known_source, 4, 9), MP_NONE, 0));
+    CHECK(is(mp_probe(engine, known_source, 4, 0), MP_FOUND, 1) && lengths_are(engine, 0, 1));
+    CHECK(mp_retract(engine, 1, known_source, 4) == MP_FOUND && mp_retract(engine, 1, known_source, 4) == MP_NONE);
     CHECK(lengths_are(engine, 0, 0));
-    CHECK(is(mp_arrive(engine, 1, nameless, 4), MP_QUEUED, 0) && is(mp_post_exact(engine, 7, named, 4), MP_QUEUED, 0));
-    CHECK(is(mp_readdress(engine, 1, nameless, 4, 9), MP_MATCHED, 7) && lengths_are(engine, 0, 0));
-    CHECK(mp_cancel(engine, 7, named, 4, 0) == MP_NONE && mp_retract(engine, 1, nameless, 4) == MP_NONE);
-    CHECK(is(mp_post_exact(engine, 2, named, 4), MP_QUEUED, 0));
+    CHECK(is(mp_arrive(engine, 1, unknown_source, 4), MP_QUEUED, 0) && is(mp_post_exact(engine, 7, known_source, 4), MP_QUEUED, 0));
+    CHECK(is(mp_readdress(engine, 1, unknown_source, 4, 9), MP_MATCHED, 7) && lengths_are(engine, 0, 0));
+    CHECK(mp_cancel(engine, 7, known_source, 4, 0) == MP_NONE && mp_retract(engine, 1, unknown_source, 4) == MP_NONE);
+    CHECK(is(mp_post_exact(engine, 2, known_source, 4), MP_QUEUED, 0));
     CHECK(mp_set_hints(engine, 0, MP_HINT_NO_ANY_SOURCE) == MP_OK);
     CHECK(is(mp_post(engine, 3, ANY, 0, MP_ANY_TAG), MP_REFUSED_HINT, 0) && lengths_are(engine, 1, 0));
-    CHECK(mp_cancel(engine, 2, named, 4, 0) == MP_FOUND && mp_cancel(engine, 2, named, 4, 0) == MP_NONE);
+    CHECK(mp_cancel(engine, 2, known_source, 4, 0) == MP_FOUND && mp_cancel(engine, 2, known_source, 4, 0) == MP_NONE);
     CHECK(mp_set_hints(engine, 0, 0) == MP_OK && lengths_are(engine, 0, 0));
 }
 
@@ -248,17 +249,17 @@ struct seen {
     int busy;
 };
 
-static void note(struct seen *seen, char kind, uint64_t id) {
+static void append_id(struct seen *seen, char kind, uint64_t id) {
     size_t length = strlen(seen->text);
     snprintf(seen->text + length, sizeof seen->text - length, "%c%u ", kind, (unsigned)id);
     seen->busy = mp_cancel(seen->engine, 1, ANY, 0, 0) == MP_BUSY && mp_destroy(seen->engine) == MP_BUSY
         && seen->engine->calls->length(seen->engine, MP_QUEUE_POSTED) == MP_BUSY;
 }
 
-static void drained(void *user, int32_t kind, uint64_t id) { note(user, "rmp"[kind], id); }
+static void drained(void *user, int32_t kind, uint64_t id) { append_id(user, "rmp"[kind], id); }
 
 static void visited(void *user, const mp_entry *entry) {
-    note(user, entry->queue == MP_QUEUE_POSTED ? 'r' : 'm', entry->id);
+    append_id(user, entry->queue == MP_QUEUE_POSTED ? 'r' : 'm', entry->id);
     if (entry->id == 1) CHECK(entry->pair == ANY && entry->ignore == MP_ANY_TAG);
     if (entry->id == 4) CHECK(entry->pair == mp_pair(1, 8) && entry->tag == 3 && entry->ignore == 0);
 }
@@ -270,8 +271,8 @@ static void statistic(void *user, const char *name, double value) {
 }
 
 static void hinted(void *user, uint32_t context, uint32_t hints) {
-    note(user, 'c', context);
-    note(user, 'h', hints);
+    append_id(user, 'c', context);
+    append_id(user, 'h', hints);
 }
 
 static void hints_are_listed(mp_engine *engine) {
@@ -349,9 +350,9 @@ int main(int count, char **arguments) {
     invalid_arguments_change_nothing(engine);
     matching(engine);
     searching_first(engine, name);
-    a_batch_ends_where_it_is_refused(engine);
+    batch_ends_at_refused_message(engine);
     matched_messages_are_delivered(engine);
-    withdrawing_and_naming(engine);
+    cancel_retract_and_readdress(engine);
     callbacks(engine);
     if (!flags) {
         hints_are_listed(engine);

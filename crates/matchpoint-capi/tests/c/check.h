@@ -1,4 +1,4 @@
-/* For the programs that call every function. */
+/* Macros and functions of the test programs. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -22,7 +22,7 @@ static inline int is(mp_outcome outcome, int32_t status, uint64_t id) {
     return outcome.status == status && outcome.id == id;
 }
 
-/* The same for a search: without a result, `id` is a place. */
+/* Returns whether a search found nothing. Its `id` is a place, so any value is right. */
 static inline int is_none(mp_outcome outcome) { return outcome.status == MP_NONE; }
 
 #endif

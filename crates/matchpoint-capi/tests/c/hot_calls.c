@@ -1,5 +1,6 @@
-/* Callers of the functions that an MPI library calls for each message. `tests/all/stalls.rs` reads the code that compilers make of
- * them: of a caller with words in a request, of one that writes the request first, and of one that uses the outcome at once. */
+/* Callers of the functions that an MPI library calls for each message. `tests/all/stalls.rs` reads the compiled code
+ * of three kinds of caller: the arguments are in a request, the caller first writes the request, the caller uses the
+ * outcome immediately. */
 
 #include <matchpoint.h>
 

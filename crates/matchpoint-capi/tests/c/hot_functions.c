@@ -1,4 +1,5 @@
-/* Prints where the hot functions of the engine `hybrid` are in a library, as `objdump` prints addresses. */
+/* Prints the addresses of the functions of the engine `hybrid` that MPI libraries call for each message, in the form
+ * of `objdump`. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

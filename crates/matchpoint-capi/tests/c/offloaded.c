@@ -1,4 +1,4 @@
-/* Every function of an engine in a separate thread, with valid and invalid arguments. */
+/* Calls every function of an engine in a separate thread, with valid and invalid arguments. */
 #include <string.h>
 
 #include "check.h"
@@ -6,7 +6,7 @@
 static mp_engine *engine;
 static mp_wire *wire;
 
-/* The calls of callbacks. */
+/* The arguments of the callbacks. */
 static uint64_t ids[8];
 static int32_t kinds[8];
 static size_t count;
@@ -33,11 +33,11 @@ static void names(const char *name) {
     engine = (mp_engine *)error;
     wire = (mp_wire *)error;
     CHECK(mp_create_offload("list", &engine, &wire, error, sizeof error) == MP_UNKNOWN_NAME);
-    CHECK(engine == NULL && wire == NULL && strstr(error, "it is offload:budget_kib=4608,ring=1024,engine=NAME"));
+    CHECK(engine == NULL && wire == NULL && strstr(error, "write offload:budget_kib=4608,ring=1024,engine=NAME"));
     CHECK(mp_create_offload("offload:engine=lost", &engine, &wire, NULL, 0) == MP_UNKNOWN_NAME);
     CHECK(mp_create_offload("offload:ring=0,engine=list", &engine, &wire, NULL, 0) == MP_UNKNOWN_NAME);
     CHECK(mp_create_offload(NULL, &engine, &wire, NULL, 0) == MP_OK && engine && wire);
-    /* In either order. */
+    /* Engine and wire may be destroyed in either order. */
     mp_wire_destroy(wire);
     CHECK(mp_destroy(engine) == MP_OK && mp_create_offload("", &engine, &wire, NULL, 0) == MP_OK);
     CHECK(mp_destroy(engine) == MP_OK);
@@ -81,7 +81,7 @@ static void wait_for(int64_t messages) {
 }
 
 static void calls(void) {
-    const uint64_t nameless = mp_pair(0, MP_UNKNOWN_SOURCE);
+    const uint64_t unknown_source = mp_pair(0, MP_UNKNOWN_SOURCE);
     mp_footprint footprint;
     mp_completion news;
 
@@ -100,10 +100,10 @@ static void calls(void) {
     CHECK(mp_visit(engine, MP_QUEUE_UNEXPECTED, seen, ids) == MP_OK);
     CHECK(count == 1 && ids[0] == 5 && kinds[0] == MP_QUEUE_UNEXPECTED);
     CHECK(mp_retract(engine, 5, 2, 7) == MP_FOUND && mp_retract(engine, 5, 2, 7) == MP_NONE);
-    arrive(6, nameless, 1);
+    arrive(6, unknown_source, 1);
     wait_for(1);
     post(7, 1, 1);
-    CHECK(is(mp_readdress(engine, 6, nameless, 1, 1), MP_MATCHED, 7) && is(mp_readdress(engine, 6, nameless, 1, 1), MP_NONE, 0));
+    CHECK(is(mp_readdress(engine, 6, unknown_source, 1, 1), MP_MATCHED, 7) && is(mp_readdress(engine, 6, unknown_source, 1, 1), MP_NONE, 0));
     CHECK(mp_footprint_of(engine, &footprint, sizeof footprint) == MP_OK && footprint.peak_bytes > 0);
     CHECK(mp_posted_len(engine) == 0 && mp_unexpected_len(engine) == 0);
     /* Refusals are completions. */
@@ -127,13 +127,13 @@ static void calls(void) {
     CHECK(mp_close(engine, 0, NULL, NULL) == MP_OK);
 }
 
-/* A program polls only when the rings are full: each receive and each message completes once, in order. */
+/* The program polls only when both rings are full. Each receive and each message completes once, in order. */
 static void full_rings(void) {
     enum { ALL = 64 };
-    uint64_t posted = 0, arrived = 0, heard = 0, full = 0;
+    uint64_t posted = 0, arrived = 0, completed = 0, full = 0;
 
     CHECK(mp_create_offload("offload:ring=4,engine=list", &engine, &wire, NULL, 0) == MP_OK);
-    while (heard < ALL) {
+    while (completed < ALL) {
         int64_t post = posted < ALL ? mp_post_exact(engine, posted, 1, 1).status : MP_AGAIN;
         int64_t arrive = arrived < ALL ? mp_wire_arrive(wire, arrived, 1, 1) : MP_AGAIN;
         CHECK((post == MP_OK || post == MP_AGAIN) && (arrive == MP_OK || arrive == MP_AGAIN));
@@ -143,12 +143,12 @@ static void full_rings(void) {
             mp_completion news[3];
             int64_t count = mp_poll(engine, news, 3), at;
             CHECK(count >= 0 && count <= 3);
-            for (at = 0; at < count; at++, heard++) CHECK(news[at].receive == heard && news[at].message == heard);
+            for (at = 0; at < count; at++, completed++) CHECK(news[at].receive == completed && news[at].message == completed);
             full++;
         }
     }
     CHECK(posted == ALL && arrived == ALL && full > 0 && mp_destroy(engine) == MP_OK);
-    /* The engine takes no more messages. */
+    /* Without an engine, nothing empties the ring of messages. */
     while (mp_wire_arrive(wire, 1, 1, 1) == MP_OK) continue;
     CHECK(mp_wire_arrive(wire, 1, 1, 1) == MP_AGAIN);
     mp_wire_destroy(wire);

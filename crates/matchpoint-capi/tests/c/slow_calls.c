@@ -1,4 +1,4 @@
-/* Calls that the interface avoids: `tests/all/stalls.rs` must find each. `volatile` keeps the words in memory at all levels of
+/* Slow calls, all of which `tests/all/stalls.rs` must find. `volatile` keeps the words in memory at all levels of
  * optimization. */
 
 #include <matchpoint.h>

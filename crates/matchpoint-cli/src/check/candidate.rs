@@ -61,7 +61,7 @@ fn of_library(path: &Path, named: &[String]) -> Result<Vec<Candidate>, Failure> 
     let candidate = |name: String| {
         let first = library.create(&name).map_err(Failure::Message)?;
         let title = format!("{} {name}", path.display()).trim_end().to_owned();
-        let lacks = first.lacks();
+        let lacks = first.missing_functions();
         let library = library.clone();
         let make = move || -> Box<dyn Engine> {
             Box::new(library.create(&name).unwrap_or_else(|error| panic!("{error}")))

@@ -97,7 +97,7 @@ fn long_check_reports_progress_without_terminal() {
 fn engine_is_checked_for_requested_order() {
     check("rank_array:order=per_source --streams=3 --deep=300 --order=per-source").succeed();
     let output = check("rank_array:order=per_source --streams=3 --order=total").exit(1);
-    output.prints("though m1 is older");
+    output.prints("although m1 matches and is older");
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn fault_is_shown_by_shortest_script() {
             "takes the oldest unexpected message",
             "arrive m1 0/0/0\narrive m2 0/0/0\npost r1 0/0/0\n",
         ),
-        ("BUG_STALE_CANCEL", "Cancel is true if", "cancel r1 0/0/0\n"),
-        ("BUG_STATUS", "mp_probe answered 17", "arrive m1 0/0/0\nprobe 0/0/0\n"),
+        ("BUG_STALE_CANCEL", "Cancel returns true and removes the receive", "cancel r1 0/0/0\n"),
+        ("BUG_STATUS", "mp_probe returned 17", "arrive m1 0/0/0\nprobe 0/0/0\n"),
     ] {
         let Some(example) = Example::new(&[mistake]) else { return };
         let folder = tempdir().unwrap();
@@ -144,7 +144,7 @@ fn fault_is_shown_by_shortest_script() {
 fn shared_queues_of_library_are_found() {
     let Some(example) = Example::new(&["BUG_SHARED"]) else { return };
     let output = example.check(&["--streams=5", "--deep=300"]).exit(1);
-    output.prints("Calls on one engine do not change another engine").prints("by turns on two engines\n");
+    output.prints("Calls on one engine do not change another engine").prints("interleaved on two engines\n");
     let script = output.stdout.lines().filter(|line| line.starts_with(['p', 'a']));
     assert_eq!(script.count(), 1, "{output}");
 }
@@ -173,7 +173,7 @@ fn uncheckable_library_is_one_error() {
     let mut outputs = vec![lost, unknown];
     for (defined, arguments, expected) in [
         (&["LACKS_PROBE"][..], &[][..], "its table of functions has no probe"),
-        (&["ABI_VERSION=7"], &[], "version 7 of the C interface, this is version 0"),
+        (&["ABI_VERSION=7"], &[], "has version 7 of the C interface, this program has version 0"),
         (&[], &["fast"], "there is one engine here, without a name"),
     ] {
         let Some(example) = Example::new(defined) else { return };

@@ -78,8 +78,9 @@ fn profile_of_other_job_is_reported() {
     {
         let written = Written::of(one);
         let (engine, trace) = (written.engine(""), bundled(other));
-        let message =
-            format!("app.partners is the profile of {processes} processes, and here are {here}; write one");
+        let message = format!(
+            "app.partners is the profile of {processes} processes, but this run has {here}; write a profile"
+        );
         let workload = format!("trace:{trace}");
         for arguments in
             [["analyze", &trace, "-e", &engine].as_slice(), &["bench", "-w", &workload, "-e", &engine]]

@@ -1,22 +1,22 @@
-//! Adversarial streams about numbers: single bits, extreme values, many distinct values.
+//! Adversarial streams of special numbers: single bits, extreme values, many distinct values.
 
 use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 
 use super::{ANY_SOURCE, ANY_TAG, Script, from, tagged};
 use crate::choices::Choices;
 
-/// No bits, all bits, or some bits, depending on the depth.
-fn common_bits(n: u64) -> u64 {
+/// No bits, all bits, or some bits, selected by `n`.
+fn base_bits(n: u64) -> u64 {
     [0, u64::MAX, 0x5A0F_3C69_A5F0_C396][n as usize % 10 % 3]
 }
 
-/// Pairs of numbers that differ in one bit, for each bit.
+/// Calls `each` with two numbers that differ in one bit, for each bit.
 fn for_each_bit_pair(base: u64, bits: u32, each: &mut dyn FnMut(u64, u64)) {
     (0..bits).for_each(|bit| each(base, base ^ 1 << bit));
 }
 
-/// The younger of two envelopes that differ in one bit is requested first. An engine that ignores the bit
-/// takes the older.
+/// Two envelopes differ in one bit. The younger is requested first. An engine that ignores the bit takes the
+/// older.
 fn push_one_bit_pair(script: &mut Script, one: (u32, u64, u64), other: (u32, u64, u64)) {
     for (context, source, tag) in [one, other] {
         script.post(context, from(source), tagged(tag));
@@ -33,27 +33,28 @@ pub(super) fn every_bit_of_an_envelope(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
     }
-    for_each_bit_pair(common_bits(n), 32, &mut |one, other| {
+    for_each_bit_pair(base_bits(n), 32, &mut |one, other| {
         push_one_bit_pair(script, (one as u32, 1, 1), (other as u32, 1, 1))
     });
     // `u32::MAX` is `Rank::UNKNOWN`.
     let known = |source: u64| source.min(u64::from(u32::MAX) - 1);
-    let sources = common_bits(n) & u64::from(u32::MAX);
+    let sources = base_bits(n) & u64::from(u32::MAX);
     for_each_bit_pair(sources, 32, &mut |one, other| {
         push_one_bit_pair(script, (0, known(one), 1), (0, known(other), 1))
     });
-    for_each_bit_pair(common_bits(n), 64, &mut |one, other| {
+    for_each_bit_pair(base_bits(n), 64, &mut |one, other| {
         push_one_bit_pair(script, (0, 1, one), (0, 1, other))
     });
 }
 
-/// An engine with shorter ids would withdraw, readdress or return another entry.
+/// Pairs of ids that differ in one bit. An engine with shorter ids withdraws, readdresses or returns the
+/// wrong entry.
 pub(super) fn every_bit_of_an_id(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post_as(1 << 62 | at, 77, from(at % 5), tagged(at));
         script.arrive_as(1 << 61 | at, 78, at % 5, at);
     }
-    for_each_bit_pair(common_bits(n), 64, &mut |one, other| {
+    for_each_bit_pair(base_bits(n), 64, &mut |one, other| {
         script.post_as(one, 0, from(1), tagged(1));
         let receive = script.post_as(other, 0, from(1), tagged(1));
         script.events.extend([Event::Cancel(receive), Event::Cancel(receive)]);
@@ -79,7 +80,7 @@ pub(super) fn every_bit_of_a_mask(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
     }
-    let base = common_bits(n);
+    let base = base_bits(n);
     for bit in 0..64 {
         let (this, next) = (base ^ 1 << bit, base ^ 1 << ((bit + 1) % 64));
         for (ignore, good, bad) in [(1 << bit, this, next), (!(1 << bit), next, this)] {
@@ -94,7 +95,7 @@ pub(super) fn every_bit_of_a_mask(script: &mut Script, n: u64) {
     }
 }
 
-/// An engine with a table of masks runs out of slots.
+/// More distinct masks than an engine's table of masks may hold.
 pub(super) fn distinct_masks(script: &mut Script, n: u64) {
     let mut choices = Choices::Seed(n);
     let mut random = || choices.below(u64::MAX);
@@ -115,7 +116,7 @@ pub(super) fn distinct_masks(script: &mut Script, n: u64) {
     }
 }
 
-/// All duplicates of a communicator are used, then half are freed.
+/// Entries in many contexts. Half of the contexts are closed while the others have entries.
 pub(super) fn many_contexts(script: &mut Script, n: u64) {
     let context = |at: u64| (at as u32).wrapping_mul(0x9E37_79B1);
     for at in 0..4 * n {
@@ -133,7 +134,7 @@ pub(super) fn many_contexts(script: &mut Script, n: u64) {
     }
 }
 
-/// Strides: one process of each node, or addresses instead of ranks.
+/// Sources with a stride: one process of each node, or addresses instead of ranks.
 pub(super) fn strided_ranks(script: &mut Script, n: u64) {
     for stride in [3, 24, 64, 4096, 1 << 16, 1 << 24] {
         let rank = |at: u64| at.saturating_mul(stride).min(u64::from(u32::MAX) - 1);
@@ -153,9 +154,9 @@ pub(super) fn strided_ranks(script: &mut Script, n: u64) {
     }
 }
 
-/// Extreme values, which an engine may use for "any", "none" or "negative".
-pub(super) fn remarkable(script: &mut Script, n: u64) {
-    const ENDS: [u64; 16] = [
+/// Extreme values, which an engine may use as a sentinel.
+pub(super) fn extreme_values(script: &mut Script, n: u64) {
+    const EXTREMES: [u64; 16] = [
         0,
         1,
         0x7F,
@@ -174,29 +175,29 @@ pub(super) fn remarkable(script: &mut Script, n: u64) {
         u64::MAX,
     ];
     // `u32::MAX` is `Rank::UNKNOWN`.
-    let source = |at: usize| ENDS[at % (ENDS.len() - 1)].min(u64::from(u32::MAX) - 1);
+    let source = |at: usize| EXTREMES[at % (EXTREMES.len() - 1)].min(u64::from(u32::MAX) - 1);
     for round in 0..n.min(3) as usize {
-        let context = ENDS[round + 8] as u32;
-        for (at, &tag) in ENDS.iter().enumerate() {
+        let context = EXTREMES[round + 8] as u32;
+        for (at, &tag) in EXTREMES.iter().enumerate() {
             script.post(context, from(source(at + round)), tagged(tag));
             script.post(context, from(source(at)), tagged(7));
         }
-        for (at, &tag) in ENDS.iter().enumerate().rev() {
+        for (at, &tag) in EXTREMES.iter().enumerate().rev() {
             script.arrive(context, source(at), 7);
             script.arrive(context, source(at + round), tag);
             script.arrive(context, source(at), tag);
         }
-        for at in (0..ENDS.len() - 1).rev() {
+        for at in (0..EXTREMES.len() - 1).rev() {
             script.post(context, from(source(at)), ANY_TAG);
         }
         for _ in 0..2 {
             script.post(context, ANY_SOURCE, ANY_TAG);
         }
-        for &id in &ENDS {
+        for &id in &EXTREMES {
             script.post_as(id, context, from(5), tagged(5));
             script.arrive_as(id, context, 6, 6);
         }
-        for &id in ENDS.iter().rev() {
+        for &id in EXTREMES.iter().rev() {
             script.arrive_as(id, context, 5, 5);
         }
         script.close(context);
@@ -204,8 +205,8 @@ pub(super) fn remarkable(script: &mut Script, n: u64) {
     }
 }
 
-/// As a request table does.
-pub(super) fn recycled_ids(script: &mut Script, n: u64) {
+/// Ids that the caller reuses at once, as a request table does.
+pub(super) fn reused_ids(script: &mut Script, n: u64) {
     for round in 0..4 * n {
         let (id, tag) = (1 + round % 3, round % 5);
         let receive = script.post_as(id, 0, if round % 4 == 0 { ANY_SOURCE } else { from(1) }, tagged(tag));

@@ -1,5 +1,4 @@
-//! The oracle's queue: entries by age, and two indexes for a hundred thousand entries. Tests compare the
-//! indexes with a linear scan.
+//! The oracle's queue: entries by age, with indexes for queues of a hundred thousand entries.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,7 +7,7 @@ use matchpoint::{ContextId, Envelope, Message, Rank, Receive, Selector, Tag, Wil
 pub(super) trait QueueEntry {
     fn id(&self) -> u64;
 
-    /// `None` if the entry has a wildcard.
+    /// The only matching envelope; `None` if the entry has a wildcard.
     fn envelope(&self) -> Option<Envelope>;
 }
 
@@ -45,14 +44,14 @@ pub(super) struct AgedQueue<T> {
     /// Entries without a wildcard, by envelope and age.
     exact: BTreeSet<(Key, u64)>,
     /// Ages of entries with a wildcard.
-    open: BTreeSet<u64>,
+    wildcards: BTreeSet<u64>,
     next: u64,
 }
 
 impl<T> Default for AgedQueue<T> {
     fn default() -> Self {
         let (by_age, by_id) = (BTreeMap::new(), HashMap::new());
-        AgedQueue { by_age, by_id, exact: BTreeSet::new(), open: BTreeSet::new(), next: 0 }
+        AgedQueue { by_age, by_id, exact: BTreeSet::new(), wildcards: BTreeSet::new(), next: 0 }
     }
 }
 
@@ -77,7 +76,7 @@ impl<T: QueueEntry + Copy> AgedQueue<T> {
     fn put(&mut self, age: u64, entry: T) {
         match entry.envelope() {
             Some(envelope) => self.exact.insert((key(&envelope), age)),
-            None => self.open.insert(age),
+            None => self.wildcards.insert(age),
         };
         self.by_id.insert(entry.id(), age);
         self.by_age.insert(age, entry);
@@ -88,7 +87,7 @@ impl<T: QueueEntry + Copy> AgedQueue<T> {
         let entry = self.by_age.remove(&age)?;
         match entry.envelope() {
             Some(envelope) => self.exact.remove(&(key(&envelope), age)),
-            None => self.open.remove(&age),
+            None => self.wildcards.remove(&age),
         };
         Some((age, entry))
     }
@@ -97,46 +96,46 @@ impl<T: QueueEntry + Copy> AgedQueue<T> {
         self.take(id).map(|(_, entry)| entry)
     }
 
-    /// Keeps the age.
+    /// Replaces an entry; the new entry has the age of the old entry.
     pub(super) fn replace(&mut self, id: u64, entry: T) {
         if let Some((age, _)) = self.take(id) {
             self.put(age, entry);
         }
     }
 
-    /// Returns the ids, oldest first. O(entries).
-    pub(super) fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<u64> {
-        let ids: Vec<_> = self.iter().filter(|entry| picks(entry)).map(QueueEntry::id).collect();
+    /// Removes the selected entries and returns their ids, oldest first. O(entries).
+    pub(super) fn remove_where(&mut self, selects: impl Fn(&T) -> bool) -> Vec<u64> {
+        let ids: Vec<_> = self.iter().filter(|entry| selects(entry)).map(QueueEntry::id).collect();
         ids.iter().for_each(|&id| _ = self.take(id));
         ids
     }
 
-    fn first_exact(&self, envelope: &Envelope) -> Option<u64> {
+    fn oldest_exact(&self, envelope: &Envelope) -> Option<u64> {
         let key = key(envelope);
         self.exact.range((key, 0)..=(key, u64::MAX)).next().map(|&(_, age)| age)
     }
 }
 
 impl AgedQueue<Receive> {
-    /// The oldest exact receive, or an older wildcard receive.
-    pub(super) fn first_for(&self, envelope: &Envelope) -> Option<&Receive> {
-        let exact = self.first_exact(envelope);
-        let earlier = self.open.range(..exact.unwrap_or(u64::MAX));
-        let open = earlier.copied().find(|age| self.by_age[age].selector.matches(envelope));
-        open.or(exact).map(|age| &self.by_age[&age])
+    /// The oldest match: the oldest exact receive, or an older wildcard receive.
+    pub(super) fn oldest_match(&self, envelope: &Envelope) -> Option<&Receive> {
+        let exact = self.oldest_exact(envelope);
+        let older = self.wildcards.range(..exact.unwrap_or(u64::MAX));
+        let wildcards = older.copied().find(|age| self.by_age[age].selector.matches(envelope));
+        wildcards.or(exact).map(|age| &self.by_age[&age])
     }
 }
 
 impl AgedQueue<Message> {
-    pub(super) fn first_for(&self, selector: &Selector) -> Option<&Message> {
+    pub(super) fn oldest_match(&self, selector: &Selector) -> Option<&Message> {
         match selector.exact() {
-            Some(envelope) => self.first_exact(&envelope).map(|age| &self.by_age[&age]),
+            Some(envelope) => self.oldest_exact(&envelope).map(|age| &self.by_age[&age]),
             None => self.iter().find(|message| selector.matches(&message.envelope)),
         }
     }
 
     /// The oldest message of `source` that matches. O(messages of the source).
-    pub(super) fn first_of(&self, source: Rank, selector: &Selector) -> Option<&Message> {
+    pub(super) fn oldest_from(&self, source: Rank, selector: &Selector) -> Option<&Message> {
         let any = Selector::new(selector.context(), Wild::Any, selector.tag());
         let of = |tag, age| ((selector.context(), source, Tag(tag)), age);
         let here = self.exact.range(of(0, 0)..=of(u64::MAX, u64::MAX)).map(|(_, age)| age);
@@ -161,17 +160,17 @@ mod tests {
                     Event::Post(receive) => {
                         let scan =
                             unexpected.iter().find(|m: &&Message| receive.selector.matches(&m.envelope));
-                        assert_eq!(unexpected.first_for(&receive.selector), scan, "{name}");
+                        assert_eq!(unexpected.oldest_match(&receive.selector), scan, "{name}");
                         if let (Some(first), Wild::Any) = (scan, receive.selector.source()) {
                             let of = first.envelope.source;
-                            assert_eq!(unexpected.first_of(of, &receive.selector), scan, "{name}");
+                            assert_eq!(unexpected.oldest_from(of, &receive.selector), scan, "{name}");
                         }
                         posted.remove(receive.id.0);
                         posted.push(receive);
                     }
                     Event::Arrive(message) => {
                         let scan = posted.iter().find(|r: &&Receive| r.selector.matches(&message.envelope));
-                        assert_eq!(posted.first_for(&message.envelope), scan, "{name}");
+                        assert_eq!(posted.oldest_match(&message.envelope), scan, "{name}");
                         unexpected.remove(message.id.0);
                         unexpected.push(message);
                     }
@@ -186,13 +185,13 @@ mod tests {
                         }
                     }
                     Event::Close(context) => {
-                        let picks = |receive: &Receive| receive.selector.context() == context;
-                        let ids: Vec<_> = posted.iter().filter(|r| picks(r)).map(|r| r.id.0).collect();
-                        assert_eq!(posted.extract(picks), ids, "{name}");
+                        let selects = |receive: &Receive| receive.selector.context() == context;
+                        let ids: Vec<_> = posted.iter().filter(|r| selects(r)).map(|r| r.id.0).collect();
+                        assert_eq!(posted.remove_where(selects), ids, "{name}");
                     }
                     _ => {}
                 }
-                for line in [posted.by_id.len(), posted.exact.len() + posted.open.len()] {
+                for line in [posted.by_id.len(), posted.exact.len() + posted.wildcards.len()] {
                     assert_eq!(line, posted.len(), "{name}");
                 }
                 assert_eq!([unexpected.by_id.len(), unexpected.exact.len()], [unexpected.len(); 2], "{name}");

@@ -1,11 +1,11 @@
-//! Laws on the state of an engine between calls.
+//! Laws about the state of an engine between calls.
 
 use matchpoint::{Engine, Entry, Message, Queue};
 
-use super::{Oracle, Verdict, require};
+use super::{Oracle, Verdict, require_law};
 use crate::law::Law;
 
-fn listed(entries: &[Entry]) -> String {
+fn format_entries(entries: &[Entry]) -> String {
     let one = |entry: &Entry| match entry {
         Entry::Receive(receive) => format!("r{} {}", receive.id.0, receive.selector),
         Entry::Message(message) => format!("m{} {}", message.id.0, message.envelope),
@@ -17,7 +17,7 @@ fn listed(entries: &[Entry]) -> String {
     }
 }
 
-/// Fields that an engine need not store.
+/// The entry without fields that an engine need not store.
 fn without_optional_fields(entry: Entry) -> Entry {
     match entry {
         Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
@@ -26,7 +26,7 @@ fn without_optional_fields(entry: Entry) -> Entry {
 }
 
 impl Oracle {
-    /// O(1).
+    /// Compares the lengths of both queues. O(1).
     ///
     /// # Errors
     /// If a length differs.
@@ -35,15 +35,15 @@ impl Oracle {
             ("posted", engine.posted_len(), self.posted.len()),
             ("unexpected", engine.unexpected_len(), self.unexpected.len()),
         ] {
-            require(has == expected, Law::Queues, || {
+            require_law(has == expected, Law::Queues, || {
                 format!("The {name} queue has length {has}, not {expected}.")
             })?;
         }
         Ok(())
     }
 
-    /// Compares lengths, contents and order of both queues, and the footprint, as far as the engine reports
-    /// them. O(entries).
+    /// Compares the lengths of both queues, and if the engine has the calls, their contents, order and
+    /// footprint. O(entries).
     ///
     /// # Errors
     /// If a value differs.
@@ -57,8 +57,10 @@ impl Oracle {
         }
         let footprint = engine.footprint();
         let least = 8 * self.queued() as u64;
-        require(footprint.peak_bytes >= footprint.now_bytes(), Law::Footprint, || format!("{footprint:?}."))?;
-        require(footprint.now_bytes() >= least, Law::Footprint, || {
+        require_law(footprint.peak_bytes >= footprint.now_bytes(), Law::Footprint, || {
+            format!("The peak of {footprint:?} is less than the sum of its parts.")
+        })?;
+        require_law(footprint.now_bytes() >= least, Law::Footprint, || {
             format!("{footprint:?} is less than the {least} bytes of the queued ids.")
         })
     }
@@ -71,8 +73,12 @@ impl Oracle {
             let expected: Vec<Entry> = expected;
             let mut has = Vec::with_capacity(expected.len());
             engine.visit(queue, &mut |entry| has.push(without_optional_fields(entry)));
-            require(has == expected, Law::Queues, || {
-                format!("The queue {queue:?} contains {}, not {}.", listed(&has), listed(&expected))
+            require_law(has == expected, Law::Queues, || {
+                format!(
+                    "The queue {queue:?} contains {}, not {}.",
+                    format_entries(&has),
+                    format_entries(&expected)
+                )
             })?;
         }
         Ok(())

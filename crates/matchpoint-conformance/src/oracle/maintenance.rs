@@ -1,13 +1,13 @@
-//! Rules of withdrawals, readdressing, hints, closing and failures.
+//! Rules of cancel, retract, readdress, hints, close and failed sources.
 
 use matchpoint::{
     ContextId, Drained, Envelope, Hints, Message, MsgId, Rank, Readdressed, RecvId, Refused, Wild,
 };
 
-use super::{Oracle, Verdict, broken, require};
+use super::{Oracle, Verdict, broken_law, require_law};
 use crate::law::Law;
 
-/// Receives, messages and pending receives in one line.
+/// Text of a drained list: receives, messages and pending receives in one line.
 pub(crate) fn drained_text(drained: &Drained) -> String {
     let receives = drained.receives.iter().map(|id| format!("r{}", id.0));
     let messages = drained.messages.iter().map(|id| format!("m{}", id.0));
@@ -18,13 +18,13 @@ pub(crate) fn drained_text(drained: &Drained) -> String {
 
 impl Oracle {
     pub(super) fn cancel(&mut self, id: RecvId, done: bool) -> Verdict {
-        let waits = self.posted.remove(id.0).is_some();
-        require(done == waits, Law::Cancel, || format!("Cancelling r{} returned {done}.", id.0))
+        let is_queued = self.posted.remove(id.0).is_some();
+        require_law(done == is_queued, Law::Cancel, || format!("Cancelling r{} returned {done}.", id.0))
     }
 
     pub(super) fn retract(&mut self, id: MsgId, done: bool) -> Verdict {
-        let waits = self.unexpected.remove(id.0).is_some();
-        require(done == waits, Law::Retract, || format!("Retracting m{} returned {done}.", id.0))
+        let is_queued = self.unexpected.remove(id.0).is_some();
+        require_law(done == is_queued, Law::Retract, || format!("Retracting m{} returned {done}.", id.0))
     }
 
     pub(super) fn readdress(
@@ -33,26 +33,26 @@ impl Oracle {
         source: Rank,
         result: Result<Readdressed, Refused>,
     ) -> Verdict {
-        let nameless =
+        let has_unknown_source =
             |message: &&Message| message.envelope.source == Rank::UNKNOWN && source != Rank::UNKNOWN;
-        let waiting = self.unexpected.get(id.0).filter(nameless);
-        let named = waiting.map(|message| Message::new(id, Envelope { source, ..message.envelope }));
-        let found = match (named, result) {
+        let waiting = self.unexpected.get(id.0).filter(has_unknown_source);
+        let with_source = waiting.map(|message| Message::new(id, Envelope { source, ..message.envelope }));
+        let found = match (with_source, result) {
             (None, Ok(Readdressed::Unchanged)) => return Ok(()),
             (Some(message), Ok(Readdressed::SourceSet)) => Some((message, None)),
             (Some(message), Ok(Readdressed::Matched(receive))) => Some((message, Some(receive))),
             (Some(_), Err(why)) => {
-                return self.may_refuse(why, || format!("Readdressing m{} to {}", id.0, source.0));
+                return self.check_refusal(why, || format!("Readdressing m{} to {}", id.0, source.0));
             }
             _ => None,
         };
         let Some((message, receive)) = found else {
-            return broken(
+            return broken_law(
                 Law::Readdress,
                 format!("Readdressing m{} to {} returned {result:?}.", id.0, source.0),
             );
         };
-        self.may_serve(&message.envelope, receive, Law::Readdress)?;
+        self.check_taken_receive(&message.envelope, receive, Law::Readdress)?;
         match receive {
             Some(receive) => {
                 self.posted.remove(receive.0);
@@ -70,13 +70,13 @@ impl Oracle {
         result: Result<(), Refused>,
     ) -> Verdict {
         let mut here = self.posted.iter().filter(|receive| receive.selector.context() == context);
-        let posted_keep = here.all(|receive| hints.admit(&receive.selector).is_ok());
-        let waits = self.unexpected.iter().any(|message| message.envelope.context == context);
-        let keeps = posted_keep && !(hints.no_unexpected && waits);
-        require(result == if keeps { Ok(()) } else { Err(Refused::Hint) }, Law::Hints, || {
+        let are_kept_by_posted = here.all(|receive| hints.admit(&receive.selector).is_ok());
+        let is_queued = self.unexpected.iter().any(|message| message.envelope.context == context);
+        let are_kept = are_kept_by_posted && !(hints.no_unexpected && is_queued);
+        require_law(result == if are_kept { Ok(()) } else { Err(Refused::Hint) }, Law::Hints, || {
             format!("Setting {hints:?} on {} returned {result:?}.", context.0)
         })?;
-        if keeps {
+        if are_kept {
             self.hints.insert(context, hints);
         }
         Ok(())
@@ -95,7 +95,7 @@ impl Oracle {
 
     pub(super) fn close(&mut self, context: ContextId, drained: &Drained) -> Verdict {
         let expected = self.drained_by_close(context);
-        require(*drained == expected, Law::Close, || {
+        require_law(*drained == expected, Law::Close, || {
             format!(
                 "Closing {} drained {}, not {}.",
                 context.0,
@@ -103,8 +103,8 @@ impl Oracle {
                 drained_text(&expected)
             )
         })?;
-        self.posted.extract(|receive| receive.selector.context() == context);
-        self.unexpected.extract(|message| message.envelope.context == context);
+        self.posted.remove_where(|receive| receive.selector.context() == context);
+        self.unexpected.remove_where(|message| message.envelope.context == context);
         self.hints.remove(&context);
         Ok(())
     }
@@ -116,7 +116,7 @@ impl Oracle {
         };
         let receives = if source == Rank::UNKNOWN { Vec::new() } else { ids(Wild::Is(source)) };
         let expected = Drained { receives, messages: Vec::new(), pending: ids(Wild::Any) };
-        require(*drained == expected, Law::FailSource, || {
+        require_law(*drained == expected, Law::FailSource, || {
             let (drained, expected) = (drained_text(drained), drained_text(&expected));
             format!("The failure of {} in {} drained {drained}, not {expected}.", source.0, context.0)
         })?;

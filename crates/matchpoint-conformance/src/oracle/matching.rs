@@ -2,7 +2,7 @@
 
 use matchpoint::{Envelope, Message, MsgId, Order, Receive, RecvId, Refused, Selector};
 
-use super::{Oracle, Verdict, broken, require};
+use super::{Oracle, Verdict, broken_law, require_law};
 use crate::law::Law;
 
 fn receive_name(id: Option<RecvId>) -> String {
@@ -14,18 +14,21 @@ fn message_name(id: Option<MsgId>) -> String {
 }
 
 impl Oracle {
-    fn may_take(&self, selector: &Selector, found: Option<MsgId>, law: Law) -> Verdict {
-        let first = self.unexpected.first_for(selector).map(|message| message.id);
+    fn check_taken_message(&self, selector: &Selector, found: Option<MsgId>, law: Law) -> Verdict {
+        let first = self.unexpected.oldest_match(selector).map(|message| message.id);
         let Some(id) = found else {
             return first.map_or(Ok(()), |missed| {
-                broken(law, format!("{selector} found nothing, though m{} is queued.", missed.0))
+                broken_law(
+                    law,
+                    format!("{selector} found no message, although m{} matches and is queued.", missed.0),
+                )
             });
         };
         let Some(taken) = self.unexpected.get(id.0) else {
-            return broken(law, format!("{selector} found m{}, which is not queued.", id.0));
+            return broken_law(law, format!("{selector} found m{}, which is not queued.", id.0));
         };
-        require(selector.matches(&taken.envelope), law, || {
-            format!("{selector} found m{}, which is {}.", id.0, taken.envelope)
+        require_law(selector.matches(&taken.envelope), law, || {
+            format!("{selector} found m{}, which does not match: its envelope is {}.", id.0, taken.envelope)
         })?;
         let overtaken = match self.order(selector.context()) {
             Order::Total => first.filter(|&first| first != id),
@@ -33,35 +36,40 @@ impl Oracle {
             Order::None => None,
         };
         overtaken.map_or(Ok(()), |earlier| {
-            broken(law, format!("{selector} found m{}, though m{} is older.", id.0, earlier.0))
+            broken_law(
+                law,
+                format!("{selector} found m{}, although m{} matches and is older.", id.0, earlier.0),
+            )
         })
     }
 
-    /// Messages with an unknown source count as one source.
+    /// An older message of the same source, if any. Messages with an unknown source count as one source.
     fn overtaken_within_source(&self, selector: &Selector, taken: &Message) -> Option<MsgId> {
-        let first = self.unexpected.first_of(taken.envelope.source, selector);
+        let first = self.unexpected.oldest_from(taken.envelope.source, selector);
         first.map(|message| message.id).filter(|&id| id != taken.id)
     }
 
-    /// Equals the result of the preceding probe.
-    fn keeps(
+    /// Checks that a call finds the message that the probe just before found.
+    fn check_promise(
         promise: Option<(Selector, Option<MsgId>)>,
         selector: &Selector,
         found: Option<MsgId>,
     ) -> Verdict {
         match promise {
-            Some((probed, said)) if probed == *selector => require(said == found, Law::Probe, || {
-                let (said, found) = (message_name(said), message_name(found));
-                format!("A probe of {selector} found {said}, and the next call {found}.")
-            }),
+            Some((probed, earlier)) if probed == *selector => {
+                require_law(earlier == found, Law::Probe, || {
+                    let (earlier, found) = (message_name(earlier), message_name(found));
+                    format!("A probe of {selector} found {earlier}, and the next call {found}.")
+                })
+            }
             _ => Ok(()),
         }
     }
 
-    /// Checks that a call that queues or moves an entry may be refused with `why`.
-    pub(super) fn may_refuse(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
+    /// Checks that the engine may refuse a call with `why` although the call breaks no assertion.
+    pub(super) fn check_refusal(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
         let full = why == Refused::Full && self.terms.fixed_table;
-        require(full, Law::Refusal, || format!("{} was refused: {why}.", call()))
+        require_law(full, Law::Refusal, || format!("{} was refused: {why}.", call()))
     }
 
     pub(super) fn take_unexpected(&mut self, id: MsgId) {
@@ -76,17 +84,17 @@ impl Oracle {
         promise: Option<(Selector, Option<MsgId>)>,
     ) -> Verdict {
         let selector = &receive.selector;
-        if !self.admitted(selector) {
-            return require(result == Err(Refused::Hint), Law::Refusal, || {
+        if !self.is_admitted(selector) {
+            return require_law(result == Err(Refused::Hint), Law::Refusal, || {
                 format!("A post of {selector} breaks an assertion, and returned {result:?}.")
             });
         }
         let found = result.unwrap_or(None);
-        self.may_take(selector, found, Law::Post)?;
+        self.check_taken_message(selector, found, Law::Post)?;
         if let Err(why) = result {
-            return self.may_refuse(why, || format!("A post of {selector}"));
+            return self.check_refusal(why, || format!("A post of {selector}"));
         }
-        Oracle::keeps(promise, selector, found)?;
+        Oracle::check_promise(promise, selector, found)?;
         match found {
             Some(id) => self.take_unexpected(id),
             None => self.posted.push(*receive),
@@ -94,19 +102,24 @@ impl Oracle {
         Ok(())
     }
 
-    pub(super) fn may_serve(&self, envelope: &Envelope, found: Option<RecvId>, law: Law) -> Verdict {
-        let first = self.posted.first_for(envelope);
+    pub(super) fn check_taken_receive(
+        &self,
+        envelope: &Envelope,
+        found: Option<RecvId>,
+        law: Law,
+    ) -> Verdict {
+        let first = self.posted.oldest_match(envelope);
         let (Some(id), Some(first)) = (found, first) else {
             let first = first.map(|receive| receive.id);
-            return require(found == first, law, || {
+            return require_law(found == first, law, || {
                 let (found, first) = (receive_name(found), receive_name(first));
                 format!("{envelope} arrived and took {found}, not {first}.")
             });
         };
         let any = self.order(envelope.context) == Order::None
             && self.posted.get(id.0).is_some_and(|receive| receive.selector.matches(envelope));
-        require(id == first.id || any, law, || {
-            format!("{envelope} arrived and took r{}, though r{} was posted first.", id.0, first.id.0)
+        require_law(id == first.id || any, law, || {
+            format!("{envelope} arrived and took r{}, although r{} matches and is older.", id.0, first.id.0)
         })
     }
 
@@ -118,14 +131,14 @@ impl Oracle {
     ) -> Verdict {
         let envelope = &message.envelope;
         let found = result.unwrap_or(None);
-        self.may_serve(envelope, found, law)?;
+        self.check_taken_receive(envelope, found, law)?;
         if found.is_none() && self.hints(envelope.context).no_unexpected {
-            return require(result == Err(Refused::Hint), Law::Refusal, || {
-                format!("{envelope} was to be refused, and the arrival returned {result:?}.")
+            return require_law(result == Err(Refused::Hint), Law::Refusal, || {
+                format!("The arrival of {envelope} breaks no_unexpected, and returned {result:?}.")
             });
         }
         if let Err(why) = result {
-            return self.may_refuse(why, || format!("The arrival of {envelope}"));
+            return self.check_refusal(why, || format!("The arrival of {envelope}"));
         }
         match found {
             Some(id) => {
@@ -144,7 +157,7 @@ impl Oracle {
         result: Result<(), Refused>,
     ) -> Verdict {
         let done = out.len();
-        require(
+        require_law(
             if result.is_ok() { done == messages.len() } else { done < messages.len() },
             Law::Batch,
             || format!("A batch of {} returned {result:?} and {done} outcomes.", messages.len()),
@@ -164,7 +177,7 @@ impl Oracle {
         found: Option<MsgId>,
         promise: Option<(Selector, Option<MsgId>)>,
     ) -> Verdict {
-        self.look(selector, found, promise, Law::Probe)?;
+        self.check_probe(selector, found, promise, Law::Probe)?;
         self.promise = Some((*selector, found));
         Ok(())
     }
@@ -175,24 +188,24 @@ impl Oracle {
         found: Option<MsgId>,
         promise: Option<(Selector, Option<MsgId>)>,
     ) -> Verdict {
-        self.look(selector, found, promise, Law::MatchedProbe)?;
+        self.check_probe(selector, found, promise, Law::MatchedProbe)?;
         found.into_iter().for_each(|id| self.take_unexpected(id));
         Ok(())
     }
 
-    fn look(
+    fn check_probe(
         &self,
         selector: &Selector,
         found: Option<MsgId>,
         promise: Option<(Selector, Option<MsgId>)>,
         law: Law,
     ) -> Verdict {
-        if !self.admitted(selector) {
-            return require(found.is_none(), law, || {
+        if !self.is_admitted(selector) {
+            return require_law(found.is_none(), law, || {
                 format!("{selector} breaks an assertion, and found {}.", message_name(found))
             });
         }
-        self.may_take(selector, found, law)?;
-        Oracle::keeps(promise, selector, found)
+        self.check_taken_message(selector, found, law)?;
+        Oracle::check_promise(promise, selector, found)
     }
 }

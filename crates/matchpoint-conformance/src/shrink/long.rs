@@ -1,55 +1,55 @@
-//! Shrinks streams of a hundred thousand events. Bisection finds the necessary repetitions, and the script
-//! has repetition counts ([`script::print`](matchpoint::event::script::print)).
+//! Shrinking of streams of a hundred thousand events: bisection finds the necessary number of repetitions.
 
 use std::ops::Range;
 
 use matchpoint::{ContextId, Envelope, Event, Message, Rank, Receive, Selector, Tag};
 
 use super::completed;
-use super::numbers::{Kind, all_alike, plainer_numbers};
-use super::plainer::{Fails, LONG, leave_out, simpler};
+use super::numbers::{Kind, make_equal, plainer_numbers};
+use super::plainer::{Fails, LONG, remove_parts, simpler_forms};
 
-/// First attempts leave out at least `1 / PART` of the stream.
+/// First attempts remove at least `1 / PART` of the stream.
 const PART: usize = 64;
 
-/// A stream with more runs is not repetitive. A stream with at most `FEW` runs needs no fillers.
-const RUNS: usize = 300;
-const FEW: usize = 8;
+/// A run is a series of events that are equal except for ids. Streams with more runs are not repetitive;
+/// streams with at most [`FEW_RUNS`] need no fillers.
+const RUNS_MAX: usize = 300;
+const FEW_RUNS: usize = 8;
 
 pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     loop {
         let before = events.len();
-        events = make_alike(completed(events, fails), fails);
-        if runs(&events).len() > FEW {
+        events = make_keys_equal(completed(events, fails), fails);
+        if runs(&events).len() > FEW_RUNS {
             let all = 0..events.len();
             replace_by_fillers(&mut events, all, fails);
         }
-        if runs(&events).len() > RUNS {
+        if runs(&events).len() > RUNS_MAX {
             let smallest = events.len().div_ceil(PART);
-            events = leave_out(events, smallest, fails);
+            events = remove_parts(events, smallest, fails);
         }
         events = shorter_runs(events, fails);
         if events.len() <= LONG {
             return events;
         }
         if events.len() * 10 > before * 9 {
-            events = simpler_runs(make_alike(events, fails), fails);
+            events = simpler_runs(make_keys_equal(events, fails), fails);
             return plainer_numbers(events, fails);
         }
     }
 }
 
-/// One envelope for all entries, or one number of each kind.
-fn make_alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
+/// Tries one envelope for all entries, else one number of each kind.
+fn make_keys_equal(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let all: Vec<_> = events.iter().map(|event| with_tag(event, 0, 0)).collect();
     if all == events || fails(&all) {
         return all;
     }
     let kinds = [Kind::Contexts, Kind::Sources, Kind::Tags];
-    kinds.into_iter().fold(events, |events, kind| all_alike(events, kind, fails))
+    kinds.into_iter().fold(events, |events, kind| make_equal(events, kind, fails))
 }
 
-/// Context and source are 0.
+/// The event with context and source 0, and the given tag.
 fn with_tag(event: &Event, of_receives: u64, of_messages: u64) -> Event {
     let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
     match event {
@@ -66,7 +66,7 @@ fn filler(event: &Event) -> Event {
     with_tag(event, 1_000_000, 1_000_001)
 }
 
-/// First all events, then halves, quarters and so on.
+/// Tries fillers for all events, then for halves, quarters and so on.
 fn replace_by_fillers(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
     let mut tried = events.clone();
     tried[range.clone()].iter_mut().for_each(|event| *event = filler(event));
@@ -87,7 +87,7 @@ fn is_repetition(one: &Event, other: &Event) -> bool {
     match (one, other) {
         (Event::Post(one), Event::Post(other)) => one.selector == other.selector,
         (Event::Arrive(one), Event::Arrive(other)) => one.envelope == other.envelope,
-        // The other fields follow from the id.
+        // The other fields depend on the id.
         (Event::Cancel(_), Event::Cancel(_)) | (Event::Retract(_), Event::Retract(_)) => true,
         (Event::Probe(one), Event::Probe(other)) => one == other,
         (Event::MatchedProbe(one), Event::MatchedProbe(other)) => one == other,
@@ -95,7 +95,6 @@ fn is_repetition(one: &Event, other: &Event) -> bool {
     }
 }
 
-/// Repetitions of an event.
 fn runs(events: &[Event]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, event) in events.iter().enumerate() {
@@ -107,16 +106,16 @@ fn runs(events: &[Event]) -> Vec<Range<usize>> {
     runs
 }
 
-/// Shortens runs of events. The last runs are first, so that the positions of earlier runs stay valid.
+/// Shortens runs, beginning with the last run, so that positions of earlier runs stay valid.
 fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
-    if runs(&events).len() > RUNS {
+    if runs(&events).len() > RUNS_MAX {
         return events;
     }
     for run in runs(&events).into_iter().rev() {
         let first = |length| [&events[..run.start + length], &events[run.end..]].concat();
         let length = smallest_sufficient(run.len(), &|length| fails(&first(length)));
         events = first(length);
-        // A later event may need the last event.
+        // A later event may need the last event of the run.
         let end = run.start + length;
         let last = |length| [&events[..run.start], &events[end - length..]].concat();
         let length = smallest_sufficient(length, &|length| fails(&last(length)));
@@ -125,18 +124,18 @@ fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     events
 }
 
-/// The smallest number that is enough. `is_enough` must be monotonic.
-fn smallest_sufficient(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
-    if all == 0 || is_enough(0) {
+/// The smallest number that suffices. `suffices` must be monotonic.
+fn smallest_sufficient(all: usize, suffices: &dyn Fn(usize) -> bool) -> usize {
+    if all == 0 || suffices(0) {
         return 0;
     }
-    if !is_enough(all - 1) {
+    if !suffices(all - 1) {
         return all;
     }
     let (mut low, mut high) = (1, all - 1);
     while low < high {
         let middle = (low + high) / 2;
-        if is_enough(middle) {
+        if suffices(middle) {
             high = middle;
         } else {
             low = middle + 1;
@@ -147,12 +146,12 @@ fn smallest_sufficient(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
 
 /// Simplifies all events of a run by one step.
 fn simpler_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
-    for run in runs(&events).into_iter().take(RUNS) {
-        let steps = simpler(&events[run.start]).len();
+    for run in runs(&events).into_iter().take(RUNS_MAX) {
+        let steps = simpler_forms(&events[run.start]).len();
         for step in 0..steps {
             let mut tried = events.clone();
             for event in &mut tried[run.clone()] {
-                if let Some(simpler) = simpler(event).into_iter().nth(step) {
+                if let Some(simpler) = simpler_forms(event).into_iter().nth(step) {
                     *event = simpler;
                 }
             }

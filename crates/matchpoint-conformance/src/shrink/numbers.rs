@@ -1,4 +1,4 @@
-//! Plainer numbers for all events, each kind separately: if one kind matters, the others still become plain.
+//! Shrinking of numbers in all events, separately for each kind of number.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 
 const KINDS: [Kind; 5] = [Kind::Contexts, Kind::Sources, Kind::Tags, Kind::Receives, Kind::Messages];
 
-/// Small numbers, or numbers with fewer bits.
+/// Tries small numbers for each kind, else numbers with fewer bits.
 pub(super) fn plainer_numbers(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for kind in KINDS {
         let smaller = smaller(&events, kind);
@@ -31,47 +31,52 @@ pub(super) fn plainer_numbers(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<E
 fn smaller(events: &[Event], kind: Kind) -> Vec<Event> {
     let from = if matches!(kind, Kind::Receives | Kind::Messages) { 1 } else { 0 };
     let mut seen = HashMap::new();
-    let anew = |number| {
+    let new_number = |number| {
         let next = from + seen.len() as u64;
         *seen.entry(number).or_insert(next)
     };
-    changed(events, Change { kind, number: anew, masks: false })
+    map_numbers(events, Change { kind, number: new_number, masks: false })
 }
 
-/// All numbers become 0. Masks ignore no bits.
-pub(super) fn all_alike(events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event> {
-    with(events, kind, |_| 0, fails)
+/// Tries 0 for all numbers of a kind. Masks then ignore no bits.
+pub(super) fn make_equal(events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event> {
+    replace_numbers(events, kind, |_| 0, fails)
 }
 
-/// Clears each bit of numbers and masks, and moves the necessary bits down.
+/// Clears unnecessary bits of numbers and masks, and moves the necessary bits down.
 fn fewer_bits(mut events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event> {
     for at in (0..64).rev() {
         let clear = |number| number & !(1 << at);
-        events = with(events, kind, clear, fails);
+        events = replace_numbers(events, kind, clear, fails);
     }
     for at in 1..64 {
         let mut used = 0;
-        let look = |number| {
+        let record_bits = |number| {
             used |= number;
             number
         };
-        let _ = changed(&events, Change { kind, number: look, masks: true });
+        let _ = map_numbers(&events, Change { kind, number: record_bits, masks: true });
         let free = (!used).trailing_zeros();
         if used >> at & 1 == 1 && free < at {
             let down = |number: u64| number & !(1 << at) | (number >> at & 1) << free;
-            events = with(events, kind, down, fails);
+            events = replace_numbers(events, kind, down, fails);
         }
     }
     events
 }
 
-/// If the stream changes and still fails.
-fn with(events: Vec<Event>, kind: Kind, number: impl FnMut(u64) -> u64, fails: Fails<'_>) -> Vec<Event> {
-    let changed = changed(&events, Change { kind, number, masks: true });
+/// Replaces numbers if the stream then changes and still fails.
+fn replace_numbers(
+    events: Vec<Event>,
+    kind: Kind,
+    number: impl FnMut(u64) -> u64,
+    fails: Fails<'_>,
+) -> Vec<Event> {
+    let changed = map_numbers(&events, Change { kind, number, masks: true });
     if changed != events && fails(&changed) { changed } else { events }
 }
 
-fn changed(events: &[Event], mut change: Change<impl FnMut(u64) -> u64>) -> Vec<Event> {
+fn map_numbers(events: &[Event], mut change: Change<impl FnMut(u64) -> u64>) -> Vec<Event> {
     events.iter().map(|event| map(event, &mut change)).collect()
 }
 

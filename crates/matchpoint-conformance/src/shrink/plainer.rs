@@ -1,17 +1,17 @@
-//! Fewer and plainer events.
+//! Shrinking of events: removal, and simpler fields.
 
 use matchpoint::{Event, Hints, Message, Rank, Receive, Selector, Tag, Wild};
 
-/// Longer streams are first shortened by whole runs, because removal of single events is quadratic.
+/// Longer streams are first shortened by runs of equal events, because removal of single events is quadratic.
 pub(super) const LONG: usize = 2000;
 
 /// True if the law is still broken.
 pub(super) type Fails<'a> = &'a dyn Fn(&[Event]) -> bool;
 
-/// Halves, quarters and so on, down to `smallest` events at a time.
-pub(super) fn leave_out(mut events: Vec<Event>, smallest: usize, fails: Fails<'_>) -> Vec<Event> {
+/// Removes halves, quarters and so on, down to `smallest_part` events at a time, while the stream fails.
+pub(super) fn remove_parts(mut events: Vec<Event>, smallest_part: usize, fails: Fails<'_>) -> Vec<Event> {
     let mut chunk = events.len().div_ceil(2);
-    while chunk >= smallest.max(1) {
+    while chunk >= smallest_part.max(1) {
         let mut at = 0;
         while at < events.len() {
             let end = (at + chunk).min(events.len());
@@ -27,8 +27,9 @@ pub(super) fn leave_out(mut events: Vec<Event>, smallest: usize, fails: Fails<'_
     events
 }
 
-/// One step plainer: from masked to any to one value, from many to few.
-pub(super) fn simpler(event: &Event) -> Vec<Event> {
+/// Simpler forms of an event: a masked tag becomes any tag or a value, a wildcard becomes a value, a batch or
+/// hints lose an element.
+pub(super) fn simpler_forms(event: &Event) -> Vec<Event> {
     match event {
         Event::Post(receive) => {
             simpler_selectors(receive.selector).map(|s| Event::Post(Receive::new(receive.id, s))).collect()

@@ -1,5 +1,5 @@
-//! Concurrent engines: the laws with one calling thread, and linearizability of short histories with several
-//! threads, replayed on `list`.
+//! Tests of concurrent engines: the laws with one thread, and linearizability of histories with several
+//! threads.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use matchpoint_conformance::{Choices, Options, check};
 mod full;
 mod readdress;
 
-use self::readdress::{complete, is_left};
+use self::readdress::{complete, is_permitted_miss};
 
 const NAMES: [&str; 7] = [
     "locked:engine=hybrid",
@@ -27,12 +27,12 @@ const NAMES: [&str; 7] = [
     "locked:engine=optimistic_parallel:capacity=0,threads=3,block=2,by=optimism",
 ];
 
-fn made(name: &str) -> Box<dyn Concurrent> {
+fn create(name: &str) -> Box<dyn Concurrent> {
     concurrent::create(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Lists of several sources are sorted by the order of the thread's calls, which a concurrent engine does not
-/// promise.
+/// A concurrent engine with one calling thread. Lists of entries are sorted by call order, which a concurrent
+/// engine does not promise across sources.
 struct OneThread {
     engine: Box<dyn Concurrent>,
     receives: HashMap<RecvId, u64>,
@@ -100,7 +100,7 @@ impl Engine for OneThread {
 fn check_one_thread(name: &str, options: Options) {
     let one = || -> Box<dyn Engine> {
         let (receives, messages) = Default::default();
-        Box::new(OneThread { engine: made(name), receives, messages, calls: 0 })
+        Box::new(OneThread { engine: create(name), receives, messages, calls: 0 })
     };
     let streams = crate::laws::streams(20, 60);
     let report = check(&one, &Options { streams, ..options });
@@ -126,21 +126,21 @@ enum Answer {
     Seen(Vec<Entry>),
 }
 
-/// Times of start and end, and the result. Each message of a batch is a call that follows the previous
-/// message's.
+/// A recorded call with start time, end time and result. Each message of a batch is a call that follows the
+/// call of the previous message.
 #[derive(Clone, Debug)]
 struct Call {
     began: u64,
     ended: u64,
-    asked: Request,
+    request: Request,
     answer: Answer,
     follows: bool,
 }
 
-fn play(asked: &Request, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> {
+fn play(request: &Request, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> {
     let now = || clock.fetch_add(1, Ordering::SeqCst);
     let began = now();
-    let answer = match asked {
+    let answer = match request {
         Request::Visit(queue) => {
             let mut seen = Vec::new();
             engine.visit(*queue, &mut |entry| seen.push(entry));
@@ -149,10 +149,10 @@ fn play(asked: &Request, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call
         Request::Event(Event::ArriveBatch(messages)) => return play_batch(messages, engine, began, &now),
         Request::Event(event) => Answer::Outcome(event.play_concurrently(engine)),
     };
-    vec![Call { began, ended: now(), asked: asked.clone(), answer, follows: false }]
+    vec![Call { began, ended: now(), request: request.clone(), answer, follows: false }]
 }
 
-/// A delivery ends its message's arrival. Other threads may call concurrently.
+/// Runs a batch. The delivery of a message ends the call of its arrival.
 fn play_batch(
     messages: &[Message],
     engine: &dyn Concurrent,
@@ -171,14 +171,14 @@ fn play_batch(
     let call = |(number, found): (usize, Result<Option<RecvId>, Refused>)| Call {
         began,
         ended: ended.min(delivered[number].load(Ordering::SeqCst)),
-        asked: Request::Event(Event::Arrive(messages[number])),
+        request: Request::Event(Event::Arrive(messages[number])),
         answer: Answer::Outcome(Outcome::Arrived(found)),
         follows: number > 0,
     };
     answers.enumerate().map(call).collect()
 }
 
-/// Promised order of a list: the order of all entries, or the order per context and source.
+/// Promised order of listed entries: of all entries (`None`), or per context and source.
 struct Listed(Option<HashMap<u64, (ContextId, Option<Rank>)>>);
 
 impl Listed {
@@ -187,11 +187,12 @@ impl Listed {
             return Listed(None);
         }
         let mut keys = HashMap::new();
-        for asked in calls {
-            match asked {
+        for request in calls {
+            match request {
                 Request::Event(Event::Post(Receive { id, selector, .. })) => {
-                    let named = if let Wild::Is(source) = selector.source() { Some(source) } else { None };
-                    keys.insert(id.0, (selector.context(), named));
+                    let with_source =
+                        if let Wild::Is(source) = selector.source() { Some(source) } else { None };
+                    keys.insert(id.0, (selector.context(), with_source));
                 }
                 Request::Event(Event::Arrive(Message { id, envelope, .. })) => {
                     keys.insert(id.0, (envelope.context, Some(envelope.source)));
@@ -202,7 +203,7 @@ impl Listed {
         Listed(Some(keys))
     }
 
-    /// Pairs with a promised order in the queue.
+    /// Pairs of adjacent ids that have a promised order.
     fn in_order(&self, seen: &[Entry]) -> Vec<(u64, u64)> {
         let id = |entry: &Entry| match entry {
             Entry::Receive(receive) => receive.id.0,
@@ -235,8 +236,8 @@ impl Listed {
     }
 }
 
-fn answer(asked: &Request, list: &mut dyn Engine) -> Answer {
-    match asked {
+fn play_request(request: &Request, list: &mut dyn Engine) -> Answer {
+    match request {
         Request::Event(event) => Answer::Outcome(event.play(list)),
         Request::Visit(queue) => {
             let mut seen = Vec::new();
@@ -246,13 +247,13 @@ fn answer(asked: &Request, list: &mut dyn Engine) -> Answer {
     }
 }
 
-/// For each call, the calls that must precede it: calls that ended before its start, and earlier messages of
-/// its batch. If a visit saw the entry of another call before its entry, that call also precedes it.
+/// For each call, the calls that must precede it, as a bit mask: calls that ended before its start, earlier
+/// messages of its batch, and calls of entries that a visit listed before its entry.
 fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
     let mut by_id = HashMap::new();
     let mut in_order = Vec::new();
     for (at, call) in calls.iter().enumerate() {
-        match (&call.asked, &call.answer) {
+        match (&call.request, &call.answer) {
             (Request::Event(Event::Post(Receive { id: RecvId(id), .. })), _)
             | (Request::Event(Event::Arrive(Message { id: MsgId(id), .. })), _) => {
                 _ = by_id.insert(*id, at);
@@ -277,29 +278,30 @@ fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
     earlier
 }
 
-/// Wing and Gong 1993. The calls in `before` are already replayed.
+/// Search for a sequential order of `calls`, after the calls in `before`, in which `list` gives the recorded
+/// results (Wing & Gong 1993).
 struct Search<'a> {
     before: &'a [Call],
     calls: &'a [Call],
     listed: Listed,
     /// For each call, a bit mask of the calls that precede it in every order.
     earlier: Vec<u128>,
-    /// The calls made, and the queues and hints after them.
+    /// States without a solution: the calls made, and the queues and hints after these calls.
     dead_ends: HashSet<(u128, Vec<u64>)>,
-    /// Steps.
+    /// Remaining steps of the search.
     budget: u64,
 }
 
 impl<'a> Search<'a> {
     fn new(name: &str, before: &'a [Call], calls: &'a [Call], budget: u64) -> Self {
-        let asked: Vec<&Request> = before.iter().chain(calls).map(|call| &call.asked).collect();
+        let request: Vec<&Request> = before.iter().chain(calls).map(|call| &call.request).collect();
         assert!(calls.len() <= 128, "a bit for each call");
-        let listed = Listed::new(name, &asked);
+        let listed = Listed::new(name, &request);
         let earlier = earlier(calls, &listed);
         Search { before, calls, listed, earlier, dead_ends: HashSet::new(), budget }
     }
 
-    /// `None` if the search ran out of steps.
+    /// True if an order exists; `None` if the search ran out of steps.
     fn run(mut self) -> Option<bool> {
         let is_found = self.search(&mut Vec::new());
         (is_found || self.budget > 0).then_some(is_found)
@@ -313,7 +315,7 @@ impl<'a> Search<'a> {
         let made = order.iter().fold(0, |made, &at| made | 1 << at);
         let may_be_next = |at: &usize| made & 1 << at == 0 && self.earlier[*at] & !made == 0;
         let mut next: Vec<usize> = (0..calls.len()).filter(may_be_next).collect();
-        // The rest of a batch, then the call that ended first.
+        // Tries the rest of a batch first, then the call that ended first.
         let is_repetition = |at: usize| calls[at].follows && order.last() == Some(&(at - 1));
         next.sort_by_key(|&at| (!is_repetition(at), calls[at].ended));
         for at in next {
@@ -336,18 +338,20 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Queued entries, and the order of calls that changed hints, if every result equals the recorded result.
+    /// The state after calls in this order: queued entries, and the order of calls that changed hints. `None`
+    /// if a result differs from the recorded result.
     fn after(&self, order: &[usize]) -> Option<Vec<u64>> {
         let mut list = engines::create("list").unwrap();
-        self.before.iter().for_each(|call| drop(answer(&call.asked, &mut *list)));
+        self.before.iter().for_each(|call| drop(play_request(&call.request, &mut *list)));
         let mut state = Vec::new();
         for &at in order {
             let call = &self.calls[at];
-            if !is_left(call, &*list) && !self.listed.is_same(&answer(&call.asked, &mut *list), &call.answer)
+            if !is_permitted_miss(call, &*list)
+                && !self.listed.is_same(&play_request(&call.request, &mut *list), &call.answer)
             {
                 return None;
             }
-            if matches!(call.asked, Request::Event(Event::SetHints(..) | Event::Close(_))) {
+            if matches!(call.request, Request::Event(Event::SetHints(..) | Event::Close(_))) {
                 state.push(at as u64);
             }
         }
@@ -366,15 +370,14 @@ impl<'a> Search<'a> {
 
 #[derive(Clone, Copy)]
 struct HistoryParameters {
-    /// Calls of each thread.
     calls: u64,
-    /// No receive uses any source, and a hint asserts this.
+    /// No receive uses any source, as a hint asserts.
     is_hinted: bool,
     /// One call in `rare` is a close, visit, failed source or hint.
     rare: u64,
 }
 
-/// Few keys, so that entries of other threads match.
+/// Random requests of a thread, with few keys, so that entries of different threads match.
 fn events(choices: &mut Choices<'_>, thread: u64, shape: HistoryParameters) -> Vec<Request> {
     let id = |thread, number| 10_000 * (thread + 1) + 100 * number;
     (0..shape.calls)
@@ -384,7 +387,7 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: HistoryParameters) -> V
             let selector = selector(choices, context, shape);
             let envelope = Envelope::new(context, Rank(0), Tag(0));
             if choices.below(shape.rare) == 0 {
-                return rare(choices, context, shape);
+                return rare_request(choices, context, shape);
             }
             Request::Event(match choices.below(25) {
                 0..8 => Event::Post(Receive::new(RecvId(id(thread, number)), selector)),
@@ -417,12 +420,12 @@ fn selector(choices: &mut Choices<'_>, context: ContextId, shape: HistoryParamet
 
 fn message(choices: &mut Choices<'_>, id: u64, shape: HistoryParameters) -> Message {
     let (context, source, tag) = (choices.below(2), choices.below(2), choices.below(2));
-    let is_nameless = choices.chance(if shape.is_hinted { 2 } else { 10 });
-    let source = if is_nameless { Rank::UNKNOWN } else { Rank(source as u32) };
+    let has_unknown_source = choices.chance(if shape.is_hinted { 2 } else { 10 });
+    let source = if has_unknown_source { Rank::UNKNOWN } else { Rank(source as u32) };
     Message::new(MsgId(id), Envelope::new(ContextId(context as u32), source, Tag(tag)))
 }
 
-fn rare(choices: &mut Choices<'_>, context: ContextId, shape: HistoryParameters) -> Request {
+fn rare_request(choices: &mut Choices<'_>, context: ContextId, shape: HistoryParameters) -> Request {
     let hints = match choices.below(3) {
         0 => Hints { no_unexpected: true, no_any_source: shape.is_hinted, ..Hints::default() },
         1 => Hints { no_any_tag: true, no_any_source: shape.is_hinted, ..Hints::default() },
@@ -446,7 +449,7 @@ fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Request>>) -> Vec<Ca
             .map(|events| {
                 scope.spawn(move || {
                     barrier.wait();
-                    events.iter().flat_map(|asked| play(asked, &**engine, clock)).collect::<Vec<Call>>()
+                    events.iter().flat_map(|request| play(request, &**engine, clock)).collect::<Vec<Call>>()
                 })
             })
             .collect();
@@ -454,7 +457,7 @@ fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Request>>) -> Vec<Ca
     })
 }
 
-/// Returns the number of completed searches.
+/// Checks a history per seed. Returns the number of completed searches.
 fn histories(name: &str, seeds: std::ops::Range<u64>, shape: HistoryParameters, budget: u64) -> u64 {
     let spread = Hints { no_any_source: true, ..Hints::default() };
     let mut searched = 0;
@@ -468,7 +471,7 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: HistoryParameters, 
         before.extend(events(&mut choices, 9, HistoryParameters { calls: 4, rare: u64::MAX, ..shape }));
         let mut of_threads: Vec<_> = (0..3).map(|thread| events(&mut choices, thread, shape)).collect();
         if shape.is_hinted && seed % 8 == 0 {
-            // The context's queues are merged during other calls.
+            // The withdrawn hint merges the context's queues during other calls.
             of_threads[0].insert(2, Request::Event(Event::SetHints(ContextId(0), Hints::default())));
         }
         searched += u64::from(is_searched(name, seed, &before, of_threads, budget));
@@ -476,7 +479,7 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: HistoryParameters, 
     searched
 }
 
-/// Returns false if the search is incomplete.
+/// Records and checks one history. Returns false if the search is incomplete.
 fn is_searched(
     name: &str,
     seed: u64,
@@ -485,11 +488,11 @@ fn is_searched(
     budget: u64,
 ) -> bool {
     complete(before, &mut of_threads);
-    let engine: Arc<dyn Concurrent> = Arc::from(made(name));
+    let engine: Arc<dyn Concurrent> = Arc::from(create(name));
     let before: Vec<Call> =
-        before.iter().flat_map(|asked| play(asked, &*engine, &AtomicU64::new(0))).collect();
+        before.iter().flat_map(|request| play(request, &*engine, &AtomicU64::new(0))).collect();
     let mut calls = record(&engine, of_threads);
-    // The remaining entries restrict the order.
+    // The remaining entries restrict the possible orders.
     for queue in [Queue::Posted, Queue::Unexpected] {
         calls.extend(play(&Request::Visit(queue), &*engine, &AtomicU64::new(u64::MAX - 2)));
     }
@@ -505,15 +508,15 @@ fn histories_of_several_threads_are_linearizable() {
     let shape = HistoryParameters { calls: 4, is_hinted: false, rare: 8 };
     for name in NAMES {
         let searched = histories(name, 0..seeds, shape, 1_000_000);
-        assert_eq!(searched, seeds, "{name}: all are short enough");
+        assert_eq!(searched, seeds, "{name}: not all searches completed");
     }
 }
 
-/// Some searches are incomplete. `MATCHPOINT_HISTORIES` is the number of histories (`.ci/deep`).
+/// Some searches may be incomplete. `.ci/deep` sets the number of histories in `MATCHPOINT_HISTORIES`.
 #[test]
 fn long_histories_of_several_threads_are_linearizable() {
-    let asked = std::env::var("MATCHPOINT_HISTORIES").ok().map(|number| number.parse().expect("a number"));
-    let seeds: u64 = asked.unwrap_or(if cfg!(miri) { 1 } else { 25 });
+    let request = std::env::var("MATCHPOINT_HISTORIES").ok().map(|number| number.parse().expect("a number"));
+    let seeds: u64 = request.unwrap_or(if cfg!(miri) { 1 } else { 25 });
     let shape = HistoryParameters { calls: 16, is_hinted: false, rare: 10 };
     for name in NAMES {
         let searched = histories(name, 0..seeds, shape, 100_000);
@@ -526,19 +529,22 @@ fn unlinearizable_history_is_rejected() {
     let receive = Receive::new(RecvId(1), Selector::new(ContextId(0), Wild::Any, Wild::Any));
     let message = |id| Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(1), Tag(1)));
     let call = |began, ended, event, outcome| {
-        let (asked, answer) = (Request::Event(event), Answer::Outcome(outcome));
-        Call { began, ended, asked, answer, follows: false }
+        let (request, answer) = (Request::Event(event), Answer::Outcome(outcome));
+        Call { began, ended, request, answer, follows: false }
     };
     let is_linearizable =
-        |calls: &[Call]| Search::new("locked", &[], calls, 1000).run().expect("it is short");
+        |calls: &[Call]| Search::new("locked", &[], calls, 1000).run().expect("the search completes");
     let post = call(0, 1, Event::Post(receive), Outcome::Posted(Ok(None)));
     let first = |ended, took| call(2, ended, Event::Arrive(message(1)), Outcome::Arrived(Ok(took)));
     let second = |took| call(4, 5, Event::Arrive(message(2)), Outcome::Arrived(Ok(took)));
     let (took, waits) = (Some(RecvId(1)), None);
     assert!(is_linearizable(&[post.clone(), first(3, took), second(waits)]));
-    assert!(!is_linearizable(&[post.clone(), first(3, waits), second(took)]), "the first was over");
-    assert!(is_linearizable(&[post.clone(), first(6, waits), second(took)]), "they overlap");
-    assert!(!is_linearizable(&[post.clone(), first(6, took), second(took)]), "one receive, two messages");
+    assert!(!is_linearizable(&[post.clone(), first(3, waits), second(took)]), "the first arrival had ended");
+    assert!(is_linearizable(&[post.clone(), first(6, waits), second(took)]), "the arrivals overlap");
+    assert!(!is_linearizable(&[post.clone(), first(6, took), second(took)]), "two messages took one receive");
     let behind = Call { follows: true, ..second(took) };
-    assert!(!is_linearizable(&[post, first(6, waits), behind]), "the second of a batch");
+    assert!(
+        !is_linearizable(&[post, first(6, waits), behind]),
+        "the second message of a batch overtook the first"
+    );
 }

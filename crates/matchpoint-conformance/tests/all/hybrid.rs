@@ -1,4 +1,4 @@
-//! `hybrid`: constant work, memory freed after use, and growing tables.
+//! Tests of `hybrid`: constant work, freed memory, growing tables.
 
 mod flood;
 
@@ -44,7 +44,7 @@ fn statistic(engine: &dyn Engine, name: &str) -> f64 {
     engine.statistics().iter().find(|(of, _)| *of == name).unwrap().1
 }
 
-/// About `n` entries, all matched.
+/// Queues about `n` entries and matches all of them.
 type Workload = fn(&mut dyn Engine, u64);
 
 fn last(engine: &mut dyn Engine, n: u64) {
@@ -105,7 +105,7 @@ fn examined_entries_stay_constant_with_depth() {
     }
 }
 
-/// A plain multiplication spreads these patterns unevenly under some seeds.
+/// A hash by one multiplication distributes these patterns unevenly with some seeds.
 #[test]
 fn keys_spread_evenly_for_any_seed() {
     type Pattern = fn(u64) -> (u64, u64);
@@ -131,7 +131,7 @@ fn keys_spread_evenly_for_any_seed() {
 }
 
 #[test]
-fn unused_class_table_serves_another_class() {
+fn unused_class_table_is_reused() {
     let mut engine = engines::create("hybrid").unwrap();
     for mask in 0..20 {
         (0..9).for_each(|id| assert_eq!(post(&mut *engine, id, from(1), masked(0, 1 << mask)), None));
@@ -152,7 +152,7 @@ fn arrivals_without_receives_examine_nothing() {
     assert_eq!(engine.attempts().posted, before);
 }
 
-/// All tags have the same hash: more keys pass a slot than its counter can count.
+/// All tags have the same hash, so more displaced keys pass a slot than its counter can count.
 #[test]
 fn six_hundred_colliding_keys_are_found() {
     let mut engine = engines::create_counting("hybrid:seed=1").unwrap();
@@ -190,16 +190,16 @@ fn arrival_needs_one_lookup_among_million_wildcards() {
     assert!(examined <= 8 << 10, "{examined} examined by {} searches", 1 << 10);
 }
 
-/// Returns the maximum number of entries.
+/// Compares each outcome with `list`. Returns the maximum number of queued entries.
 fn compare_with_list(name: &str, events: &[Event], seed: u64) -> usize {
     let mut engines = [name, "list"].map(|name| engines::create(name).unwrap());
     let mut oracle = matchpoint_conformance::Oracle::new(engines[1].order(), false);
     let mut longest = 0;
     for (number, event) in events.iter().enumerate() {
         let Some(event) = &oracle.admit(event) else { continue };
-        let [ours, right]: [Outcome; 2] = engines.each_mut().map(|engine| event.play(&mut **engine));
-        assert_eq!(ours, right, "{name}, seed {seed}: event {number}, {event}");
-        oracle.check(event, &right).unwrap_or_else(|broken| panic!("{broken}"));
+        let [tested, expected]: [Outcome; 2] = engines.each_mut().map(|engine| event.play(&mut **engine));
+        assert_eq!(tested, expected, "{name}, seed {seed}: event {number}, {event}");
+        oracle.check(event, &expected).unwrap_or_else(|broken| panic!("{broken}"));
         longest = longest.max(engines[0].posted_len() + engines[0].unexpected_len());
     }
     longest
@@ -209,7 +209,7 @@ fn compare_with_list(name: &str, events: &[Event], seed: u64) -> usize {
 fn long_streams_equal_list() {
     let mut longest = 0;
     for (seed, (name, shape)) in (1..).zip(generate::SHAPES) {
-        // Closes would keep the queues short.
+        // No closes, which keep the queues short.
         for (posts, arrivals) in [(shape.posts, shape.arrivals), (1, 12), (12, 1)] {
             let shape = generate::StreamParameters { posts, arrivals, maintenance: 0, tags: 4096, ..*shape };
             assert!(posts + arrivals > 0, "{name}");
@@ -217,10 +217,10 @@ fn long_streams_equal_list() {
             longest = longest.max(compare_with_list("hybrid", &events, seed));
         }
     }
-    assert!(longest > 10_000, "the longest queues held {longest}: no table has grown");
+    assert!(longest > 10_000, "the longest queues had {longest} entries, too few for growth");
 }
 
-/// Some of the twelve masks have a table, others share the list.
+/// Some of the twelve masks have a table; receives with other masks share the list.
 #[test]
 fn many_masks_and_duplicates_equal_list() {
     for seed in 0..40 {
@@ -267,7 +267,7 @@ fn cancel_finds_entries_while_table_grows() {
         let mut engine = engines::create("hybrid").unwrap();
         (0..n).for_each(|id| assert_eq!(engine.post(open(id)), Ok(None)));
         for step in 0..n {
-            // Each receive once, because 7919 is prime.
+            // Each receive is cancelled once, because 7919 is prime.
             let id = step * 7919 % n;
             assert!(engine.cancel(&open(id)), "{id} of {n}");
             assert!(!engine.cancel(&open(id)), "{id} of {n} was cancelled twice");
@@ -296,20 +296,21 @@ fn duplicates_keep_order_after_cancelled_block() {
 }
 
 #[test]
-fn readdressed_messages_are_retracted_by_name() {
+fn readdressed_message_is_retracted_by_envelope() {
     for n in [1, 1000] {
         let mut engine = engines::create("hybrid").unwrap();
         (0..n).for_each(|id| assert_eq!(arrive(&mut *engine, id, Rank::UNKNOWN.0.into(), id), None));
         for id in 0..n {
-            let named = engine.readdress(&message(id, Rank::UNKNOWN.0.into(), id), Rank((id % 9) as u32));
-            assert_eq!(named, Ok(Readdressed::SourceSet), "{id} of {n}");
+            let with_source =
+                engine.readdress(&message(id, Rank::UNKNOWN.0.into(), id), Rank((id % 9) as u32));
+            assert_eq!(with_source, Ok(Readdressed::SourceSet), "{id} of {n}");
         }
         (0..n).for_each(|id| assert!(engine.retract(&message(id, id % 9, id)), "{id} of {n}"));
         assert_eq!(engine.unexpected_len(), 0);
     }
 }
 
-/// A search compares each message at most once and adds a few to an index.
+/// A search compares each message at most once, and adds a few messages to an index.
 #[test]
 fn wildcard_search_examines_no_more_than_list() {
     let mut choices = Choices::Seed(3);
@@ -325,11 +326,11 @@ fn wildcard_search_examines_no_more_than_list() {
             _ => Selector::new(WORLD, ANY_SOURCE, masked(sought / 3, 7)),
         };
         let before = engines.each_ref().map(|engine| engine.attempts().unexpected);
-        let [ours, right] = engines.each_mut().map(|engine| engine.matched_probe(&selector));
-        assert_eq!(ours, right, "{selector}");
+        let [tested, expected] = engines.each_mut().map(|engine| engine.matched_probe(&selector));
+        assert_eq!(tested, expected, "{selector}");
         let after = engines.each_ref().map(|engine| engine.attempts().unexpected);
-        let [ours, list] = [0, 1].map(|at| after[at] - before[at]);
-        assert!(ours <= list + 24, "{selector}: {ours} examined, where a list examines {list}");
+        let [tested, list] = [0, 1].map(|at| after[at] - before[at]);
+        assert!(tested <= list + 24, "{selector}: {tested} examined, where a list examines {list}");
         engines.iter_mut().for_each(|engine| _ = arrive(&mut **engine, id, id % 61, id / 3));
     }
 }
@@ -344,7 +345,7 @@ fn unused_index_is_removed() {
         arrive(&mut *engine, 1000 + round, 1, 1);
         post(&mut *engine, 1 + round, from(1), tagged(1));
     }
-    assert_eq!(statistic(&*engine, "unexpected_indexes"), 0.0, "it is kept");
+    assert_eq!(statistic(&*engine, "unexpected_indexes"), 0.0, "the unused index is kept");
 }
 
 #[test]
@@ -357,8 +358,8 @@ fn many_masks_take_memory_of_receives() {
             }
             engine.footprint().peak_bytes
         };
-        let (ours, list) = (peak("hybrid"), peak("list"));
-        assert!(ours <= 3 * list + (64 << 10), "{masks} masks: {ours} bytes where list takes {list}");
+        let (tested, list) = (peak("hybrid"), peak("list"));
+        assert!(tested <= 3 * list + (64 << 10), "{masks} masks: {tested} bytes where list takes {list}");
     }
 }
 
@@ -382,7 +383,7 @@ fn many_masks_keep_few_indexes() {
     assert!(most < 7 << 20, "{most} bytes of indexes for 6000 messages");
 }
 
-/// A few messages of a million are never received.
+/// A hundred of a million messages are never received.
 #[test]
 fn leaked_messages_keep_log_small() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -412,7 +413,7 @@ fn memory_per_entry_is_bounded() {
     ];
     for (name, fill, most) in fills {
         let mut engine = engines::create("hybrid:seed=1").unwrap();
-        assert!(engine.footprint().now_bytes() < 2048, "before the first entry");
+        assert!(engine.footprint().now_bytes() < 2048, "{name}: the empty engine takes more than 2 KiB");
         (0..n).for_each(|id| fill(&mut *engine, id));
         let bytes = engine.footprint().now_bytes() / n;
         assert!(bytes <= most, "{name}: {bytes} bytes an entry");
@@ -438,9 +439,9 @@ fn memory_returns_after_flood() {
     assert!(engine.footprint().peak_bytes >= full);
 }
 
-/// Each cycle has the same memory demand.
+/// Each cycle queues the same number of entries.
 #[test]
-fn memory_stays_while_cycles_need_it() {
+fn repeated_cycles_keep_table_size() {
     let mut engine = engines::create("hybrid:seed=3").unwrap();
     let mut slots = Vec::new();
     for _ in 0..200 {
@@ -453,7 +454,7 @@ fn memory_stays_while_cycles_need_it() {
 
 /// At most two keys are queued, so at most one is displaced.
 #[test]
-fn displaced_keys_leave_no_trace() {
+fn displaced_keys_slow_no_search() {
     let mut engine = engines::create_counting("hybrid:seed=9").unwrap();
     for id in 0..50_000 {
         let tags = [2 * id, 2 * id + 1];
@@ -466,7 +467,7 @@ fn displaced_keys_leave_no_trace() {
             }
         }
     }
-    assert_eq!(statistic(&*engine, "slots"), 64.0, "the table has grown");
+    assert_eq!(statistic(&*engine, "slots"), 64.0, "the table grew");
     (0..16).for_each(|id| _ = arrive(&mut *engine, id, 1, id));
     let before = engine.attempts().unexpected;
     (0..1000).for_each(|tag| _ = engine.probe(&Selector::new(WORLD, from(2), tagged(tag))));
@@ -481,7 +482,7 @@ fn close_of_last_entries_frees_all() {
     (0..10_000).for_each(|id| _ = post(&mut *engine, id, ANY_SOURCE, tagged(1 + id)));
     let peak = engine.footprint().now_bytes();
     engine.close(ContextId(1), &mut Drained::default());
-    assert_eq!(engine.footprint().now_bytes(), peak, "another context is closed");
+    assert_eq!(engine.footprint().now_bytes(), peak, "the close of another context freed memory");
     engine.close(WORLD, &mut Drained::default());
     assert!(engine.footprint().now_bytes() < 1024, "{:?}", engine.footprint());
     assert!(engine.footprint().peak_bytes >= peak);
@@ -490,7 +491,7 @@ fn close_of_last_entries_frees_all() {
 }
 
 #[test]
-fn cancelled_flood_gives_memory_back() {
+fn cancelled_flood_frees_memory() {
     let mut engine = engines::create("hybrid").unwrap();
     for id in 0..200_000 {
         assert_eq!(post(&mut *engine, id, from(id % 64), tagged(id)), None);
@@ -508,7 +509,7 @@ fn cancelled_flood_gives_memory_back() {
     assert!(now * 8 < peak, "{now} bytes of {peak} are kept");
 }
 
-/// While arrivals take wildcard receives, no call adds a key.
+/// The table must finish its growth although later calls add no key: arrivals take wildcard receives.
 #[test]
 fn growing_table_moves_without_new_keys() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
@@ -528,7 +529,7 @@ fn growing_table_moves_without_new_keys() {
     assert!(engine.footprint().now_bytes() < grown, "the old slots are kept");
 }
 
-/// Exact receives take indexed messages. A search removes some of their index entries, not all.
+/// Exact receives take indexed messages. A later search removes only some stale index entries.
 #[test]
 fn stale_index_entries_cost_little() {
     let (n, taken) = (50_000, 10_000);
@@ -546,10 +547,10 @@ fn stale_index_entries_cost_little() {
     }
     let before = engine.attempts().unexpected;
     assert_eq!(engine.probe(&any_source(1)), Some(MsgId(taken)));
-    assert!(engine.attempts().unexpected - before < 8, "earlier probes left entries");
+    assert!(engine.attempts().unexpected - before < 8, "earlier probes did not remove stale entries");
 }
 
-/// Without messages, the log frees its blocks. Searches keep the index.
+/// Without messages, the log frees its blocks. The index stays in use.
 #[test]
 fn index_finds_messages_after_log_restarts() {
     let mut engine = engines::create("hybrid").unwrap();

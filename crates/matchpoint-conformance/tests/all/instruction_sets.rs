@@ -1,4 +1,4 @@
-//! `vector` and `fuzzy` with every instruction set of this processor, and errors for others.
+//! Tests of `vector` and `fuzzy` with every instruction set of this processor, and of errors for others.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ const ENGINES: [&str; 6] = [
 
 fn names() -> impl Iterator<Item = String> {
     for set in InstructionSet::ALL.into_iter().filter(|set| !set.is_available()) {
-        eprintln!("not tested, for it is not available here: {}", set.name());
+        eprintln!("not tested, because this processor has no such instructions: {}", set.name());
     }
     let sets = || InstructionSet::available().map(InstructionSet::name);
     ENGINES.iter().flat_map(move |engine| sets().map(move |set| format!("{engine}isa={set}")))
@@ -72,10 +72,10 @@ fn false_positives(engine: &dyn Engine) -> (f64, f64) {
     }
 }
 
-/// Verifications without a match for a search that finds the receive after `first`.
+/// Number of failed verifications in a search that finds the receive after `first`.
 fn count_false_positives(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
     let mut engine = engines::create_counting(name).unwrap();
-    // Compared without a kernel.
+    // The oldest receive is compared without a kernel.
     post(&mut *engine, 0, Wild::Is(Rank(77)), Wild::Is(Tag(770)));
     for (id, (source, tag)) in [first, wanted, (78, 780)].into_iter().enumerate() {
         post(&mut *engine, 1 + id as u64, Wild::Is(Rank(source as u32)), Wild::Is(Tag(tag)));
@@ -95,14 +95,14 @@ fn colliding_keys_of_paper_are_distinguished() {
             assert_eq!(count_false_positives(name, first, wanted), 0.0, "{name}, {first:?}");
         }
     }
-    // Folding collides: 256 · 1 + 1 and 0.
+    // The folded tags collide: 257 = 256 · 1 + 1 and 0.
     assert_eq!(count_false_positives("fuzzy:bits=32", (1, 257), (1, 0)), 1.0);
     assert_eq!(count_false_positives("fuzzy:bits=32,rank=16,tag=16", (1, 257), (1, 0)), 0.0);
 }
 
 #[test]
 fn keys_equal_those_of_paper() {
-    // As many lower bits of source and tag as the key has.
+    // The paper's keys: the lower bits of source and tag, combined by exclusive or.
     let pairs =
         [((2, 1), (1, 2)), ((2, 2), (1, 1)), ((1, 256), (1, 0)), ((1 << 24, 1), (0, 1)), ((3, 1), (1, 2))];
     for (name, expected) in
@@ -148,7 +148,7 @@ fn common_patterns_have_distinct_keys() {
                 assert_eq!(arrive(&mut *engine, id, source, tag), Some(RecvId(id)));
             });
             let (posted, _) = false_positives(&*engine);
-            assert!(posted <= most.into(), "{name}: {posted} verified in vain where {pattern}");
+            assert!(posted <= most.into(), "{name}: {posted} verified without a match where {pattern}");
         }
     }
 }
@@ -159,17 +159,17 @@ fn wildcard_does_not_cause_verification_of_block() {
         let mut engine = engines::create_counting(name).unwrap();
         for tag in 0..200 {
             let source = if tag % 50 == 30 { Wild::Any } else { Wild::Is(Rank(0)) };
-            let asks = if tag % 50 == 40 { Wild::Any } else { Wild::Is(Tag(tag)) };
+            let tag_or_any = if tag % 50 == 40 { Wild::Any } else { Wild::Is(Tag(tag)) };
             let other = if tag % 50 == 40 { Wild::Is(Rank(9)) } else { source };
-            post(&mut *engine, tag, other, asks);
+            post(&mut *engine, tag, other, tag_or_any);
         }
         for tag in (0..200).rev().filter(|tag| tag % 50 < 30) {
             assert_eq!(arrive(&mut *engine, tag, 0, tag), Some(RecvId(tag)), "{name}");
         }
         let (posted, _) = false_positives(&*engine);
-        // 120 searches through up to 8 wildcard receives among 200. Random keys of 8 bits would give 78
-        // colliding pairs.
-        assert!(posted < 50.0, "{name}: {posted} verified in vain");
+        // 120 searches, each past up to 8 wildcard receives of 200. Random keys of 8 bits give 78 colliding
+        // pairs.
+        assert!(posted < 50.0, "{name}: {posted} verified without a match");
     }
 }
 
@@ -182,21 +182,21 @@ fn any_source_receive_compares_tags() {
         assert_eq!(engine.unexpected_len(), 0);
         let (_, unexpected) = false_positives(&*engine);
         let most = if name == "fuzzy:bits=8" { 20.0 } else { 0.0 };
-        assert!(unexpected <= most, "{name}: {unexpected} of 200 verified in vain");
+        assert!(unexpected <= most, "{name}: {unexpected} of 200 verified without a match");
     }
 }
 
 #[test]
 fn missing_instruction_set_is_refused() {
-    let error = engines::create("fuzzy:isa=mmx").err().expect("there is none").to_string();
+    let error = engines::create("fuzzy:isa=mmx").err().expect("there is no instruction set mmx").to_string();
     assert!(
-        error.contains("isa=mmx is no instruction set; there are ") && error.contains("scalar"),
+        error.contains("isa=mmx is no instruction set; available are ") && error.contains("scalar"),
         "{error}"
     );
     for set in InstructionSet::ALL.iter().filter(|set| !set.is_available()) {
         let error =
             engines::create(&format!("vector:isa={}", set.name())).err().expect("refused").to_string();
-        assert!(error.contains("not available here; there are "), "{error}");
+        assert!(error.contains("not available here; available are "), "{error}");
     }
 }
 
@@ -215,7 +215,7 @@ fn meaningless_parameters_are_refused() {
     assert!(engines::create("fuzzy:bits=32,rank=0,tag=32").is_ok());
 }
 
-/// Run by the next test.
+/// Run in a child process by the next test.
 #[test]
 #[ignore = "part of environment_forces_instruction_set"]
 fn child_uses_forced_instruction_set() {
@@ -229,8 +229,8 @@ fn child_uses_forced_instruction_set() {
 
 #[test]
 fn environment_forces_instruction_set() {
-    let said = |value: &str| {
-        let program = std::env::current_exe().expect("a test knows its program");
+    let output = |value: &str| {
+        let program = std::env::current_exe().expect("the path of the test program");
         let output = Command::new(program)
             .args([
                 "--exact",
@@ -240,16 +240,16 @@ fn environment_forces_instruction_set() {
             ])
             .env("MATCHPOINT_ISA", value)
             .output();
-        String::from_utf8_lossy(&output.expect("it runs once more").stdout).into_owned()
+        String::from_utf8_lossy(&output.expect("the child process runs").stdout).into_owned()
     };
     for value in ["scalar", ""] {
-        let said = said(value);
-        assert!(said.contains("fuzzy: made") && said.contains("vector: made"), "{value}: {said}");
+        let output = output(value);
+        assert!(output.contains("fuzzy: made") && output.contains("vector: made"), "{value}: {output}");
     }
-    let refused = said("altivec");
+    let refused = output("altivec");
     assert!(
         refused.contains("fuzzy: ") && refused.contains("MATCHPOINT_ISA=altivec is no instruction set"),
         "{refused}"
     );
-    assert!(refused.contains("fuzzy:isa=scalar: made"), "a parameter goes before the environment: {refused}");
+    assert!(refused.contains("fuzzy:isa=scalar: made"), "the parameter overrides the environment: {refused}");
 }

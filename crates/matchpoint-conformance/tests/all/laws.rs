@@ -6,7 +6,7 @@ use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Order, Rank, RecvI
 use matchpoint_conformance::{Choices, Law, Options, check, check_events, generate};
 use proptest::prelude::*;
 
-/// All variants of the registered engines, and an engine that needs a file.
+/// All variants of the registered engines, and `partner` with a profile.
 fn variants() -> impl Iterator<Item = Variant> {
     let profiled = |name: &str| Variant { name: name.to_owned(), is_tight: false };
     engines::variants().chain(PROFILED.map(profiled))
@@ -17,7 +17,7 @@ const PROFILED: [&str; 2] = [
     concat!("partner:mode=static,process=1,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
 ];
 
-/// One under Miri.
+/// Number of streams: `short` by default, `long` if `MATCHPOINT_TEST_LONG` is set, one under Miri.
 pub fn streams(short: u64, long: u64) -> u64 {
     let is_long = std::env::var_os("MATCHPOINT_TEST_LONG").is_some();
     if cfg!(miri) { 1 } else { [short, long][usize::from(is_long)] }
@@ -29,14 +29,14 @@ fn create(name: &str) -> Box<dyn Engine> {
 
 #[test]
 fn every_engine_keeps_laws() {
-    // Only engines with this prefix: under Miri, one takes long enough.
+    // `.ci/deep` selects an engine per run under Miri, because one engine takes long.
     let only = std::env::var("MATCHPOINT_LAWS_OF").unwrap_or_default();
     for Variant { name, is_tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
         let streams = streams(20, 80);
         let mut options = Options { streams, fixed_table: is_tight, ..Options::quick() };
         let mut matches = 150 * streams;
         if cfg!(miri) {
-            // Miri is a thousand times slower: each engine runs once. The output shows the progress.
+            // Miri is a thousand times slower, so each engine runs one short stream per shape.
             if name.contains(':') && !PROFILED.contains(&&*name) {
                 continue;
             }
@@ -51,7 +51,7 @@ fn every_engine_keeps_laws() {
     }
 }
 
-/// Variants have only 5,000 entries, to save time.
+/// Variants queue only 5,000 entries, to save time.
 #[test]
 fn every_engine_keeps_laws_in_long_queues() {
     for Variant { name, .. } in variants() {

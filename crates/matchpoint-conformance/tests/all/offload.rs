@@ -1,5 +1,5 @@
-//! Offloaded matching in a separate thread: the laws within and beyond the memory budget, and an application
-//! that does not wait for results.
+//! Tests of offloaded matching: the laws within and beyond the memory budget, and concurrent posts and
+//! messages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use matchpoint_conformance::{Options, check};
 use crate::laws::streams;
 use crate::mutant::{Fault, Mutant};
 
-/// Calls wait for their result, so that the laws can be checked.
+/// An offloaded engine with blocking calls, so that the laws can be checked.
 struct Offloaded {
     offload: Mutex<Offload>,
     wire: Wire,
@@ -34,7 +34,7 @@ impl Offloaded {
         self.call(|engine| read(engine))
     }
 
-    fn answer(&mut self) -> Option<Completion> {
+    fn next_completion(&mut self) -> Option<Completion> {
         let offload = self.offload.get_mut().unwrap();
         offload.wait_processed(self.wire.message_count());
         offload.poll()
@@ -44,7 +44,7 @@ impl Offloaded {
 impl Engine for Offloaded {
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         self.offload.get_mut().unwrap().post(Receive::new(id, *selector)).unwrap();
-        match self.answer() {
+        match self.next_completion() {
             Some(Completion::Matched(_, message)) => Ok(Some(message)),
             Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
                 Err(refused)
@@ -55,7 +55,7 @@ impl Engine for Offloaded {
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         self.wire.arrive(Message::new(id, Envelope::of(pair, tag))).unwrap();
-        match self.answer() {
+        match self.next_completion() {
             Some(Completion::Matched(receive, _)) => Ok(Some(receive)),
             Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
                 Err(refused)
@@ -97,8 +97,8 @@ fn name_includes_inner_engine() {
     }
 }
 
-/// One thread posts receives, another delivers messages. Every receive must complete once with a message of
-/// its tag, and messages of a tag in order. Returns true if the memory budget was exhausted.
+/// One thread posts receives, another thread delivers messages. Every receive must complete once with a
+/// message of its tag; messages of a tag must complete in order. Returns true after a fallback.
 fn exchange(budget_bytes: u64) -> bool {
     let count: u64 = if cfg!(miri) { 200 } else { 20_000 };
     let settings = Settings { budget_bytes, ring: 64 };
@@ -172,10 +172,14 @@ fn budget_covers_engine_and_rings() {
         offload.post(Receive::new(RecvId(posted.into()), selector)).unwrap();
         offload.wait_processed(wire.message_count());
         posted += 1;
-        assert!(posted < 1_000_000, "so many receives do not fit");
+        assert!(posted < 1_000_000, "a million receives exceed the budget");
     }
     assert!(offload.held_bytes() > offload::BUDGET_KIB << 10);
-    assert_eq!(offload.with_engine(|engine| engine.posted_len()) as u64, posted.into(), "none is lost");
+    assert_eq!(
+        offload.with_engine(|engine| engine.posted_len()) as u64,
+        posted.into(),
+        "the fallback loses no receive"
+    );
 }
 
 fn receive(id: u64) -> Receive {
@@ -193,7 +197,7 @@ fn cancel_works_before_and_after_matcher() {
         assert_eq!(offload.with_engine(|engine| engine.posted_len()), 0);
     }
     assert_eq!(offload.poll(), None);
-    // Unpolled completions survive if others need their place.
+    // Unpolled completions are kept while the ring is full.
     for round in 0..if cfg!(miri) { 2 } else { 100 } {
         let mut polled = Vec::new();
         for tag in 0..3 {
@@ -201,7 +205,10 @@ fn cancel_works_before_and_after_matcher() {
             while wire.arrive(message) == Err(Busy) {}
             offload.wait_processed(wire.message_count());
             while offload.post(receive(tag)) == Err(Busy) {}
-            assert!(!offload.with_engine(|engine| engine.cancel(&receive(tag))), "it has its message");
+            assert!(
+                !offload.with_engine(|engine| engine.cancel(&receive(tag))),
+                "the receive is already matched"
+            );
         }
         polled.extend(std::iter::from_fn(|| offload.poll()));
         let all = [0, 1, 2].map(|id| Completion::Matched(RecvId(id), MsgId(id)));
@@ -211,10 +218,11 @@ fn cancel_works_before_and_after_matcher() {
 
 #[test]
 fn panicked_engine_ends_waits() {
-    let engine = Mutant::new(Some(Fault::PanicsOnTheThirdEqual));
+    let engine = Mutant::new(Some(Fault::PanicsOnThirdDuplicate));
     let (mut offload, _wire) = Offload::start(Box::new(engine), Settings::default()).unwrap();
     (0..3).for_each(|_| offload.post(receive(0)).unwrap());
-    let told = catch_unwind(AssertUnwindSafe(|| offload.wait_processed(0))).expect_err("it panicked");
-    assert_eq!(told.downcast_ref::<&str>(), Some(&"the engine panicked in the matcher's thread"));
+    let reported =
+        catch_unwind(AssertUnwindSafe(|| offload.wait_processed(0))).expect_err("the wait reports the panic");
+    assert_eq!(reported.downcast_ref::<&str>(), Some(&"the engine panicked in the matcher's thread"));
     assert!(catch_unwind(AssertUnwindSafe(|| offload.poll())).is_err());
 }

@@ -1,4 +1,4 @@
-//! Messages matched by several threads in blocks, compared with the same messages one by one.
+//! Tests of `optimistic_parallel`: batches matched by several threads, compared with `list`.
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -61,15 +61,15 @@ fn refused_message_takes_no_receive() {
 fn statistics_count_paths_of_messages() {
     for _ in 0..if cfg!(miri) { 1 } else { 50 } {
         let mut engine = engine("optimistic_parallel:threads=3,by=optimism");
-        // Of five duplicate messages, two find the run, one a receive after the run, one a later receive, and
-        // one none.
+        // Of five duplicate messages, two take the run, one the receive after the run, one a later receive,
+        // and one is unexpected.
         play(
             &mut *engine,
             "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/*/1 \n post r4 0/1/1 \n post r5 0/*/9
              arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1 m4=0/1/1 m5=0/1/1 m6=0/5/5 m7=0/3/9",
         );
-        let told = ["blocks", "blocks_no_conflict", "blocks_fast_path", "blocks_slow_path"];
-        assert_eq!(told.map(|name| statistic(&*engine, name)), [1.0, 2.0, 1.0, 3.0]);
+        let reported = ["blocks", "blocks_no_conflict", "blocks_fast_path", "blocks_slow_path"];
+        assert_eq!(reported.map(|name| statistic(&*engine, name)), [1.0, 2.0, 1.0, 3.0]);
         assert_eq!(statistic(&*engine, "blocks_no_candidate"), 1.0);
         assert_eq!(queued(&*engine), [5, 6]);
     }
@@ -78,13 +78,14 @@ fn statistics_count_paths_of_messages() {
 #[test]
 fn panic_in_delivery_loses_no_match() {
     for name in NAMES {
-        let (mut ours, mut right) = (engine(name), engine("list"));
+        let (mut tested, mut list) = (engine(name), engine("list"));
         let posts = (0..100).map(|number| {
             let selector =
                 Selector::new(ContextId(0), Wild::Is(Rank(number % 10)), Wild::Is(Tag((number % 7).into())));
             Receive::new(RecvId(number.into()), selector)
         });
-        posts.for_each(|receive| assert_eq!((ours.post(receive), right.post(receive)), (Ok(None), Ok(None))));
+        posts
+            .for_each(|receive| assert_eq!((tested.post(receive), list.post(receive)), (Ok(None), Ok(None))));
         let messages: Vec<Message> = (0..60)
             .map(|number| {
                 Message::new(
@@ -94,15 +95,15 @@ fn panic_in_delivery_loses_no_match() {
             })
             .collect();
         let (mut out, mut expected) = (Vec::new(), Vec::new());
-        right.arrive_batch(&messages, &mut expected).unwrap();
-        let fails = |number: usize, _| assert_ne!(number, 33, "this one fails");
-        let call = std::panic::AssertUnwindSafe(|| ours.deliver_batch(&messages, &mut out, &fails));
-        assert!(std::panic::catch_unwind(call).is_err(), "{name}: it is told");
-        assert_eq!((&out, queued(&*ours)), (&expected, queued(&*right)), "{name}");
+        list.arrive_batch(&messages, &mut expected).unwrap();
+        let fails = |number: usize, _| assert_ne!(number, 33, "the delivery of message 33 panics");
+        let call = std::panic::AssertUnwindSafe(|| tested.deliver_batch(&messages, &mut out, &fails));
+        assert!(std::panic::catch_unwind(call).is_err(), "{name}: the panic is reported");
+        assert_eq!((&out, queued(&*tested)), (&expected, queued(&*list)), "{name}");
     }
 }
 
-fn pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
+fn matching_pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 50) as u32), Tag(at));
     let receives = (0..count).map(|at| Receive::new(RecvId(at), Selector::exactly(&envelope(at))));
     (receives.collect(), (0..count).map(|at| Message::new(MsgId(at), envelope(at))).collect())
@@ -115,14 +116,14 @@ fn post_all(engine: &mut dyn Engine, receives: &[Receive]) {
 #[test]
 fn delivery_threads_have_default_stack() {
     let mut engine = engine("optimistic_parallel:threads=2,by=order");
-    let (receives, messages) = pairs(8);
+    let (receives, messages) = matching_pairs(8);
     let caller = thread::current().id();
     let has_helped = AtomicBool::new(false);
-    // A tenth of a thread's standard stack size.
+    // 200 KiB: a tenth of a thread's standard stack size.
     let deliver = |number: usize, _| {
         black_box([number as u8; 200 << 10]);
         if thread::current().id() == caller {
-            // Lets the workers get work.
+            // Gives the workers time to start.
             thread::sleep(Duration::from_millis(1));
         } else {
             assert_eq!(thread::current().name(), Some("matchpoint-worker"));
@@ -136,7 +137,7 @@ fn delivery_threads_have_default_stack() {
             return;
         }
     }
-    assert!(cfg!(miri) || has_helped.load(Ordering::Relaxed), "a worker is never there");
+    assert!(cfg!(miri) || has_helped.load(Ordering::Relaxed), "no worker delivered a message");
 }
 
 struct Bomb(usize);
@@ -144,14 +145,14 @@ struct Bomb(usize);
 impl Drop for Bomb {
     fn drop(&mut self) {
         if !thread::panicking() {
-            panic!("what delivery {} panicked with was dropped", self.0);
+            panic!("the panic value of delivery {} was dropped", self.0);
         }
     }
 }
 
 #[test]
 fn first_panic_of_deliveries_is_reported() {
-    let (receives, messages) = pairs(60);
+    let (receives, messages) = matching_pairs(60);
     for name in NAMES {
         let mut engine = engine(name);
         post_all(&mut *engine, &receives);
@@ -161,17 +162,19 @@ fn first_panic_of_deliveries_is_reported() {
             panic_any(Bomb(number));
         };
         let call = AssertUnwindSafe(|| engine.deliver_batch(&messages, &mut out, &deliver));
-        let told =
-            catch_unwind(call).expect_err("it is told").downcast::<Bomb>().expect("what it panicked with");
-        let number = told.0;
-        std::mem::forget(told);
+        let reported = catch_unwind(call)
+            .expect_err("the panic is reported")
+            .downcast::<Bomb>()
+            .expect("the value of the panic");
+        let number = reported.0;
+        std::mem::forget(reported);
         assert!(out.iter().all(Option::is_some) && out.len() == 60 && engine.posted_len() == 0, "{name}");
         let mut delivered = delivered.into_inner().unwrap();
         if name.contains("threads=1") {
             assert_eq!((number, delivered[0]), (0, 0), "{name}");
         }
         delivered.sort_unstable();
-        assert!(delivered.into_iter().eq(0..60), "{name}: all are delivered");
+        assert!(delivered.into_iter().eq(0..60), "{name}: not all messages are delivered");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Outcomes that no engine of Matchpoint gives.
+//! Tests of the oracle with outcomes that no engine of Matchpoint gives.
 
 use matchpoint::event::script;
 use matchpoint::{MsgId, Order, Outcome, Readdressed, RecvId, Refused};
@@ -47,14 +47,14 @@ fn promised_order_decides_allowed_matches() {
     assert_eq!([1, 2, 3].map(|id| taking(Order::None, id)), [None; 3]);
 }
 
-/// Such messages may all have the same source, also a known one.
+/// All messages of unknown source may have the same source, also a known source.
 #[test]
 fn messages_of_unknown_source_keep_order() {
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n arrive m3 0/?/7\n post r1 0/*/7";
     let taking = |order, id| verdict(order, text, &[QUEUED, QUEUED, QUEUED, posted(id)]);
     assert_eq!([1, 2, 3].map(|id| taking(Order::Total, id)), [None, Some(Law::Post), Some(Law::Post)]);
     assert_eq!([1, 2, 3].map(|id| taking(Order::PerSource, id)), [None, None, Some(Law::Post)]);
-    // The message keeps its age and is the oldest of its source.
+    // The readdressed message keeps its age and is the oldest of its source.
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n readdress m1 0/?/7 3\n post r1 0/*/7";
     let outcomes = |id| [QUEUED, QUEUED, Outcome::Readdressed(Ok(Readdressed::SourceSet)), posted(id)];
     let taking = |id| verdict(Order::PerSource, text, &outcomes(id));
@@ -62,7 +62,7 @@ fn messages_of_unknown_source_keep_order() {
 }
 
 #[test]
-fn late_source_takes_earliest_matching_receive() {
+fn readdressed_message_takes_oldest_matching_receive() {
     let text = "arrive m1 0/?/7\n post r1 0/3/*\n post r2 0/3/7\n readdress m1 0/?/7 3";
     let queued = Outcome::Posted(Ok(None));
     let saying = |said| {
@@ -73,7 +73,7 @@ fn late_source_takes_earliest_matching_receive() {
     assert_eq!([1, 2, 9].map(|id| saying(matched(id))), [None, Some(Law::Readdress), Some(Law::Readdress)]);
     let others = [Ok(Readdressed::SourceSet), Ok(Readdressed::Unchanged)];
     assert_eq!(others.map(saying), [Some(Law::Readdress); 2]);
-    // Without a fixed size, and with memory.
+    // The table has no fixed size, and memory suffices.
     assert_eq!([Refused::Full, Refused::Memory].map(|why| saying(Err(why))), [Some(Law::Refusal); 2]);
 }
 

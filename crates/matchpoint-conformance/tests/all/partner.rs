@@ -1,7 +1,7 @@
-//! `partner` against its paper: attempts as in Equations 7 to 17, memory as in §5.2.
+//! Tests of `partner` against its paper: attempts (Equations 7 to 17) and memory (§5.2).
 //!
-//! The model has one queue per level, as in the paper. The engine has one linked queue. Every search miss
-//! must examine the same number of entries.
+//! The model has one queue per level, as the paper; the engine has one ring. Every search miss must examine
+//! the same number of entries in both.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,20 @@ use matchpoint::{
     Wild, engines,
 };
 
-/// The tag has no entries.
+/// The model has these contexts and ranks. No entry has the tag `NO_TAG`.
 const CONTEXTS: u32 = 2;
 const RANKS: u64 = 12;
 const NO_TAG: Tag = Tag(99);
 
 type Key = (u32, u64);
 
-/// §4.3 with the average over all processes and without a bound. No entries match, so lengths suffice.
+/// Model of §4.3 with the average over all processes and no bound of partners. No entries match, so numbers
+/// of entries suffice.
 struct Paper {
     threshold: usize,
-    /// Non-partner queues. The base level is level 0.
+    /// Non-partner queues of the levels. The base level is level 0.
     levels: Vec<Vec<Key>>,
-    /// Level, and entries in the partner's queue.
+    /// Level of each partner, and number of entries in its queue.
     partners: BTreeMap<Key, (usize, u64)>,
 }
 
@@ -57,7 +58,7 @@ impl Paper {
         }
     }
 
-    /// Equation 12, or 13 for a partner.
+    /// Attempts of a search miss with this source: Equation 12, or 13 for a partner.
     fn searched_for(&self, key: Key) -> u64 {
         let non_partner = |levels: &[Vec<Key>]| levels.iter().map(|level| level.len() as u64).sum::<u64>();
         match self.partners.get(&key) {
@@ -66,7 +67,7 @@ impl Paper {
         }
     }
 
-    /// Equation 17, without partners of other contexts, which cannot match.
+    /// Attempts of an any-source search miss: Equation 17, without partners of other contexts.
     fn searched_for_any(&self, context: u32) -> u64 {
         let own = self.partners.iter().filter(|(key, _)| key.0 == context).map(|(_, (_, entries))| entries);
         self.levels.iter().map(|level| level.len() as u64).sum::<u64>() + own.sum::<u64>()
@@ -79,7 +80,8 @@ impl Paper {
     }
 }
 
-/// Few sources send most messages, and change over time, so that several levels exist.
+/// Sources of messages. Few sources send most messages, and these change over time, so that several levels
+/// exist.
 fn senders() -> impl Iterator<Item = Key> {
     let mut state = 7u64;
     (0..1200u64).map(move |at| {
@@ -91,7 +93,7 @@ fn senders() -> impl Iterator<Item = Key> {
     })
 }
 
-fn keys() -> impl Iterator<Item = Key> {
+fn all_keys() -> impl Iterator<Item = Key> {
     (0..CONTEXTS).flat_map(|context| (0..RANKS).map(move |rank| (context, rank)))
 }
 
@@ -115,13 +117,13 @@ fn statistic(engine: &dyn Engine, name: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no statistic {name}")).1
 }
 
-fn three(partner: &str) -> [Box<dyn Engine>; 3] {
+fn list_array_and_partner(partner: &str) -> [Box<dyn Engine>; 3] {
     ["list", "rank_array", partner].map(|name| engines::create_counting(name).unwrap())
 }
 
 #[test]
 fn unexpected_searches_cost_as_equations_predict() {
-    let [mut list, mut array, mut partner] = three("partner:threshold=40,c=0,processes=12");
+    let [mut list, mut array, mut partner] = list_array_and_partner("partner:threshold=40,c=0,processes=12");
     let mut paper = Paper::new(40);
     for (id, key) in (0..).zip(senders()) {
         for engine in [&mut list, &mut array, &mut partner] {
@@ -131,34 +133,34 @@ fn unexpected_searches_cost_as_equations_predict() {
         if id % 100 != 99 {
             continue;
         }
-        for (context, rank) in keys() {
-            let asks = selector(context, Wild::Is(Rank(rank as u32)), NO_TAG);
+        for (context, rank) in all_keys() {
+            let request = selector(context, Wild::Is(Rank(rank as u32)), NO_TAG);
             let count = |engine: &mut Box<dyn Engine>| {
-                examined(&mut **engine, |engine| assert_eq!(engine.probe(&asks), None)).unexpected
+                examined(&mut **engine, |engine| assert_eq!(engine.probe(&request), None)).unexpected
             };
             assert_eq!(count(&mut list), id + 1, "Equation 7");
             assert_eq!(count(&mut array), paper.len(|key| key == (context, rank)), "Equation 9");
             assert_eq!(count(&mut partner), paper.searched_for((context, rank)), "Equations 12 and 13");
         }
         for context in 0..CONTEXTS {
-            let asks = selector(context, Wild::Any, NO_TAG);
+            let request = selector(context, Wild::Any, NO_TAG);
             let count = |engine: &mut Box<dyn Engine>| {
-                examined(&mut **engine, |engine| assert_eq!(engine.probe(&asks), None)).unexpected
+                examined(&mut **engine, |engine| assert_eq!(engine.probe(&request), None)).unexpected
             };
             assert_eq!(count(&mut array), paper.len(|key| key.0 == context), "Equation 11");
             assert_eq!(count(&mut partner), paper.searched_for_any(context), "Equation 17");
         }
     }
     assert_eq!(paper.len(|_| true), 1200, "Equation 14");
-    assert!(paper.levels.len() >= 4 && paper.partners.len() >= 8, "the test is about several levels");
+    assert!(paper.levels.len() >= 4 && paper.partners.len() >= 8, "the test needs several levels");
     assert_eq!(statistic(&*partner, "unexpected_levels"), paper.levels.len() as f64);
     assert_eq!(statistic(&*partner, "unexpected_partners"), paper.partners.len() as f64);
-    assert_eq!(statistic(&*partner, "posted_partners"), 0.0, "the queues are split each by itself");
+    assert_eq!(statistic(&*partner, "posted_partners"), 0.0, "each queue has separate partners");
 }
 
 #[test]
 fn posted_searches_cost_as_equations_predict() {
-    let [mut list, mut array, mut partner] = three("partner:threshold=40,c=0,processes=12");
+    let [mut list, mut array, mut partner] = list_array_and_partner("partner:threshold=40,c=0,processes=12");
     let (mut paper, mut from_any) = (Paper::new(40), [0; CONTEXTS as usize]);
     for (id, key) in (0..).zip(senders()) {
         let is_from_any = id % 13 == 0;
@@ -175,12 +177,12 @@ fn posted_searches_cost_as_equations_predict() {
         if id % 100 != 99 {
             continue;
         }
-        for key in keys() {
+        for key in all_keys() {
             let count = |engine: &mut Box<dyn Engine>| {
                 let posted = examined(&mut **engine, |engine| {
                     assert_eq!(engine.arrive_message(message(1, key, NO_TAG)), Ok(None));
                 });
-                assert!(engine.retract(&message(1, key, NO_TAG)), "it is as if it had not come");
+                assert!(engine.retract(&message(1, key, NO_TAG)), "the message is withdrawn");
                 posted.posted
             };
             assert_eq!(count(&mut list), id + 1, "Equation 8");
@@ -190,31 +192,33 @@ fn posted_searches_cost_as_equations_predict() {
             assert_eq!(count(&mut partner), expected, "Equations 15 and 16");
         }
     }
-    assert!(paper.levels.len() >= 4 && paper.partners.len() >= 8, "the test is about several levels");
+    assert!(paper.levels.len() >= 4 && paper.partners.len() >= 8, "the test needs several levels");
     assert_eq!(statistic(&*partner, "posted_levels"), paper.levels.len() as f64);
 }
 
-/// `sources` send 64 messages each in turn, and receives go source by source.
+/// Attempts of a gather: `sources` send 64 messages each in turn, and receives take the messages source by
+/// source.
 fn gathered(name: &str, sources: u64) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..64 * sources {
         engine.arrive_message(message(id, (0, id % sources), Tag(id / sources))).unwrap();
     }
     for id in 0..64 * sources {
-        let asks = selector(0, Wild::Is(Rank((id / 64) as u32)), Tag(id % 64));
-        assert!(matches!(engine.post(Receive::new(RecvId(id), asks)), Ok(Some(_))));
+        let request = selector(0, Wild::Is(Rank((id / 64) as u32)), Tag(id % 64));
+        assert!(matches!(engine.post(Receive::new(RecvId(id), request)), Ok(Some(_))));
     }
     engine.attempts().unexpected
 }
 
 #[test]
-fn collecting_rank_gains_from_partners() {
-    // A list examines about (64·sources)² ÷ 4. Partners leave one or two levels in front of every search.
+fn gather_at_root_costs_less_with_partners() {
+    // A list examines about (64·sources)² ÷ 4 entries. With partners, a search examines one or two levels
+    // first.
     let [small, large] = [128, 256].map(|sources| gathered("partner:processes=256,c=0", sources));
     assert!(large < 3 * small, "{small}, {large}");
     let list = gathered("list", 128);
     assert!(list > 30 * small, "{list}, {small}");
-    // With at most half of the processes as partners, the share of the other sources is unchanged.
+    // With c=4, at most half of the sources become partners.
     let bounded = gathered("partner:processes=256,c=4", 128);
     assert!(small < bounded && bounded < list, "{small}, {bounded}, {list}");
 }
@@ -230,44 +234,45 @@ fn memory_grows_with_root_of_processes() {
     };
     let root = |processes: u64| format!("partner:c=4,processes={processes}");
     let [small, large] = [1024, 16_384].map(|processes| peers_bytes(&root(processes), processes));
-    assert!(large < 5 * small, "16 times the processes, 4 times the memory: {small}, {large}");
+    assert!(large < 5 * small, "16 times the processes take 4 times the memory: {small}, {large}");
     // 4 × 128 partners of 32 bytes, 128 entries of 4 bytes, and the counters of extraction.
     assert!((512 * 32..512 * 32 + 512 + 8192).contains(&large), "{large}");
     let array = peers_bytes("rank_array", 16_384);
     assert!(array > 6 * large, "{array}, {large}");
     let unbounded = peers_bytes("partner:c=0,processes=16384", 16_384);
-    assert!(unbounded > array, "every process a partner: {unbounded}, {array}");
+    assert!(unbounded > array, "every process is a partner: {unbounded}, {array}");
 }
 
 #[test]
-fn equal_senders_cause_few_extractions() {
+fn equal_senders_become_no_partners() {
     let mut engine = engines::create_counting("partner:threshold=10,over=senders").unwrap();
-    // No source is above the average.
+    // No source has more entries than the average.
     for id in 0..10_000 {
         engine.arrive_message(message(id, (0, id), Tag(0))).unwrap();
     }
     assert_eq!(statistic(&*engine, "unexpected_partners"), 0.0);
     let extractions = statistic(&*engine, "extractions");
-    assert!((8.0..=11.0).contains(&extractions), "log2(10000 ÷ 10) of them, not {extractions}");
+    assert!((8.0..=11.0).contains(&extractions), "{extractions} extractions, not about log2(10000 ÷ 10)");
     assert_eq!(statistic(&*engine, "extractions_without_partner"), extractions);
 }
 
 #[test]
-fn no_partner_means_no_lookup() {
+fn queue_without_partners_has_no_lookup() {
     let mut engine = engines::create_counting("partner:processes=64").unwrap();
     for id in 0..100 {
         engine.arrive_message(message(id, (0, id % 50), Tag(0))).unwrap();
     }
     assert_eq!(statistic(&*engine, "hash_lookups"), 0.0);
-    // The 101st message makes partners of the 50 sources, and the next lookup is for the 102nd.
+    // The 101st message makes partners of the 50 sources, up to the table's capacity. The 102nd needs a
+    // lookup.
     for id in 100..102 {
         engine.arrive_message(message(id, (0, id % 50), Tag(0))).unwrap();
     }
-    assert_eq!(statistic(&*engine, "unexpected_partners"), 32.0, "8 entries of 4");
+    assert_eq!(statistic(&*engine, "unexpected_partners"), 32.0, "8 table entries with 4 partners each");
     assert_eq!(statistic(&*engine, "hash_lookups"), 1.0);
     // No lookup for a match at the base level (Algorithm 3, lines 1 to 3).
-    let asks = selector(0, Wild::Is(Rank(49)), Tag(0));
-    assert_eq!(engine.post(Receive::new(RecvId(0), asks)), Ok(Some(MsgId(49))));
+    let request = selector(0, Wild::Is(Rank(49)), Tag(0));
+    assert_eq!(engine.post(Receive::new(RecvId(0), request)), Ok(Some(MsgId(49))));
     assert_eq!(statistic(&*engine, "hash_lookups"), 1.0);
 }
 
@@ -280,8 +285,8 @@ fn closed_context_frees_partner_slots() {
     for round in 0..3 {
         for id in 0..8 {
             engine.arrive_message(message(id, (round, id % 2), Tag(0))).unwrap();
-            let asks = selector(round, Wild::Is(Rank((id % 2) as u32)), NO_TAG);
-            engine.post(Receive::new(RecvId(id), asks)).unwrap();
+            let request = selector(round, Wild::Is(Rank((id % 2) as u32)), NO_TAG);
+            engine.post(Receive::new(RecvId(id), request)).unwrap();
         }
         assert_eq!(partners(&*engine), [2, 2], "round {round}");
         engine.close(ContextId(round), &mut Drained::default());
@@ -289,7 +294,7 @@ fn closed_context_frees_partner_slots() {
     }
 }
 
-/// Partners of the unexpected queue, and an engine with these parameters of the profile.
+/// An engine with a profile and these parameters, and its number of partners in the unexpected queue.
 fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
     let name = format!("partner:mode=static,profile={file},{parameters}");
@@ -298,10 +303,10 @@ fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
         engine.arrive_message(message(id, (0, id % 4), Tag(0))).unwrap();
     }
     let attempts = [0, 2, 3].map(|rank| {
-        let asks = selector(0, Wild::Is(Rank(rank)), NO_TAG);
-        examined(&mut *engine, |engine| assert_eq!(engine.probe(&asks), None)).unexpected
+        let request = selector(0, Wild::Is(Rank(rank)), NO_TAG);
+        examined(&mut *engine, |engine| assert_eq!(engine.probe(&request), None)).unexpected
     });
-    // Messages of ranks 0 and 2 were unexpected; rank 1 had none, rank 3 only in another context.
+    // In the profile, ranks 0 and 2 had unexpected messages; rank 3 had none in this context.
     assert_eq!(attempts, [25, 25, 50]);
     (statistic(&*engine, "unexpected_partners") as u64, engine)
 }
@@ -319,17 +324,16 @@ fn profile_makes_partners_before_first_entry() {
     assert_eq!(statistic(&*engine, "unexpected_partners"), 1.0);
 }
 
-/// `rank_array` equals the formula except for its list of communicators.
+/// The memory of `rank_array` equals the formula, except for its list of communicators.
 #[test]
 fn memory_stays_below_rank_array() {
-    let [_, mut array, mut partner] = three("partner:threshold=10,processes=1024");
+    let [_, mut array, mut partner] = list_array_and_partner("partner:threshold=10,processes=1024");
     let of = |engine: &dyn Engine| {
         ["partners_bytes", "rank_array_bytes", "partners_bytes_per_rank_array_bytes"]
             .map(|name| statistic(engine, name))
     };
     assert_eq!(of(&*partner)[1..], [0.0, 0.0]);
-    // The highest rank first, so that the array has its final size at once; and an address, which is in no
-    // array.
+    // The highest rank first, so that the array has its final size at once.
     let ranks =
         (0..1024).rev().flat_map(|rank| std::iter::repeat_n(rank, if rank % 16 == 0 { 4 } else { 1 }));
     for (id, key) in (0..).zip((0..2).flat_map(|context| ranks.clone().map(move |rank| (context, rank)))) {
@@ -340,7 +344,7 @@ fn memory_stays_below_rank_array() {
     let [partners, formula, ratio] = of(&*partner);
     assert_eq!(formula, 8.0 * 1024.0 * 2.0);
     let beside = array.footprint().peers_bytes as f64 - formula;
-    assert!((0.0..1000.0).contains(&beside), "{beside} bytes beside");
+    assert!((0.0..1000.0).contains(&beside), "{beside} bytes more than the formula");
     assert_eq!((partners, ratio), (partner.footprint().peers_bytes as f64, partners / formula));
     assert!(statistic(&*partner, "unexpected_partners") > 10.0 && ratio > 0.0, "{ratio}");
     assert_eq!(partner.arrive_message(message(u64::MAX, (1, 1 << 60), Tag(1))), Ok(None));

@@ -1,4 +1,4 @@
-//! Published structures: attempts and bytes, compared with the papers.
+//! Tests of published engines: attempts and memory, compared with the papers.
 
 use matchpoint::{
     ContextId, Drained, Engine, Envelope, Footprint, Message, MsgId, Rank, Receive, RecvId, Refused,
@@ -35,14 +35,14 @@ fn four_d_searches_one_source() {
     let mut engine = engine("four_d");
     (0..1024).for_each(|source| assert_eq!(post(&mut *engine, source, Some(source), Some(0)), None));
     assert_eq!(arrive(&mut *engine, 0, 1023, 0), Some(RecvId(1023)));
-    assert_eq!(engine.attempts().posted, 1, "of 1024 receives from as many sources");
+    assert_eq!(engine.attempts().posted, 1, "the search compares one of 1024 receives");
 
     let peers_bytes = |name| {
         let mut engine = engines::create(name).unwrap();
         play(&mut *engine, "arrive m1 7/60000/0");
         engine.footprint().peers_bytes
     };
-    // Three arrays of branches, one of leaves, and spare capacity of the vectors.
+    // Three arrays of branches, one array of leaves, and spare capacity of the vectors.
     assert!((320..1024).contains(&peers_bytes("four_d")), "{} bytes", peers_bytes("four_d"));
     assert!(peers_bytes("rank_array") > 480_000);
 }
@@ -51,7 +51,11 @@ fn four_d_searches_one_source() {
 fn four_d_any_source_takes_first_arrival() {
     let mut engine = engine("four_d:ranks=625");
     (0..1000).for_each(|source| assert_eq!(arrive(&mut *engine, source, 999 - source, 0), None));
-    assert_eq!(post(&mut *engine, 0, None, Some(0)), Some(MsgId(0)), "from a source beyond the tree");
+    assert_eq!(
+        post(&mut *engine, 0, None, Some(0)),
+        Some(MsgId(0)),
+        "the oldest message has a source beyond the tree"
+    );
     assert_eq!(engine.attempts().unexpected, 1);
 }
 
@@ -66,8 +70,8 @@ fn four_d_frees_memory_of_closed_communicator() {
     assert_eq!(after.peak_bytes, before.peak_bytes);
 }
 
-/// Posts `depth` receives, then delivers their messages in reverse order.
-fn storm(engine: &mut dyn Engine, depth: u64) {
+/// Posts `depth` receives, then lets their messages arrive in reverse order.
+fn reverse_order(engine: &mut dyn Engine, depth: u64) {
     (0..depth).for_each(|tag| assert_eq!(post(engine, tag, Some(1), Some(tag)), None));
     (0..depth).rev().for_each(|tag| assert_eq!(arrive(engine, tag, 1, tag), Some(RecvId(tag))));
 }
@@ -75,21 +79,22 @@ fn storm(engine: &mut dyn Engine, depth: u64) {
 #[test]
 fn adaptive_migrates_only_after_deep_searches() {
     let mut engine = engine("adaptive");
-    (0..1000).for_each(|_| storm(&mut *engine, 8));
+    (0..1000).for_each(|_| reverse_order(&mut *engine, 8));
     assert_eq!((statistic(&*engine, "moves"), statistic(&*engine, "structure")), (0.0, 0.0));
-    storm(&mut *engine, 256);
+    reverse_order(&mut *engine, 256);
     assert_eq!((statistic(&*engine, "moves"), statistic(&*engine, "structure")), (1.0, 1.0));
-    (0..1000).for_each(|_| storm(&mut *engine, 8));
-    assert_eq!(statistic(&*engine, "moves"), 1.0, "once, as in the paper");
+    (0..1000).for_each(|_| reverse_order(&mut *engine, 8));
+    assert_eq!(statistic(&*engine, "moves"), 1.0, "entries move once, as in the paper");
 }
 
 #[test]
 fn adaptive_window_bounds_attempts_before_migration() {
     let mut engine = engine("adaptive:threshold=4,window=256");
     let before = engine.attempts().posted;
-    storm(&mut *engine, 4096);
+    reverse_order(&mut *engine, 4096);
     let examined = engine.attempts().posted - before;
-    // The list until 4·256 attempts, with one last search of maximum depth; then 256 bins with a mean of 8.
+    // A list until 4·256 attempts, with a last search of maximum depth; then 256 bins with a mean length of
+    // 8.
     assert!(examined < 4 * 256 + 4096 + 4096 * 16, "{examined} examined");
     assert_eq!(statistic(&*engine, "structure"), 1.0);
 }
@@ -100,29 +105,34 @@ fn adaptive_migration_counts_no_attempts() {
     play(&mut *engine, "arrive m1 0/1/1\narrive m2 0/2/1\npost r1 0/3/1\npost r2 0/3/1");
     let examined = engine.attempts().unexpected;
     assert_eq!(statistic(&*engine, "structure"), 2.0);
-    assert_eq!(examined, 4, "two by each post: first in the list, then in the one bin");
+    assert_eq!(examined, 4, "each post examines two messages");
     assert_eq!(engine.attempts().posted, 0);
 }
 
 #[test]
-fn adaptive_uses_ranks_only_if_asked() {
+fn adaptive_uses_rank_array_if_enabled() {
     let mut engine = engine("adaptive:threshold=4,window=64,n=1,ranks=yes,back=4");
-    storm(&mut *engine, 512);
-    assert_eq!(statistic(&*engine, "structure"), 2.0, "one bin is no better than a list");
+    reverse_order(&mut *engine, 512);
+    assert_eq!(
+        statistic(&*engine, "structure"),
+        2.0,
+        "one bin has long searches, so the array of ranks is used"
+    );
     let deep = engine.footprint();
-    (0..100).for_each(|_| storm(&mut *engine, 4));
+    (0..100).for_each(|_| reverse_order(&mut *engine, 4));
     assert_eq!((statistic(&*engine, "structure"), statistic(&*engine, "moves")), (0.0, 3.0));
     let shallow = engine.footprint();
     assert!(shallow.now_bytes() < deep.now_bytes() / 8, "{shallow:?} after {deep:?}");
     assert!(shallow.peak_bytes >= deep.now_bytes());
 }
 
-/// §IV-E: 20 bytes per bin in each of three tables, 64 bytes per receive.
+/// Bytes according to the paper (§IV-E): 20 per bin in each of three tables, 64 per receive.
 fn paper_memory(bins: u64, receives: u64) -> u64 {
     3 * bins * 20 + receives * 64
 }
 
-/// A third without wildcards, a third with each wildcard.
+/// Memory of the engine with receives: a third without wildcards, a third with any source, a third with any
+/// tag.
 fn optimistic_memory(bins: u64, receives: u64) -> Footprint {
     let mut engine = engines::create(&format!("optimistic:bins={bins},capacity={receives}")).unwrap();
     for id in 0..receives {
@@ -138,14 +148,14 @@ fn optimistic_memory_is_below_paper() {
     assert_eq!(paper_memory(128, 8192).div_ceil(1024), 520, "KiB");
     let empty = engines::create("optimistic").unwrap().footprint();
     let full = optimistic_memory(128, 8192);
-    assert_eq!(full.entries_bytes, 8192 * 64, "the paper's 64 bytes a receive");
+    assert_eq!(full.entries_bytes, 8192 * 64, "a receive takes 64 bytes, as in the paper");
     let tables = full.fixed_bytes - empty.fixed_bytes;
-    // 4 bytes per bin, where the paper has 20, and the heads of eight indexes for four communicators.
+    // 4 bytes per bin, where the paper has 20, and eight indexes for each of four communicators.
     assert!((3 * 128 * 4..3 * 128 * 4 + 2048).contains(&tables), "{tables} bytes");
     assert!(full.peak_bytes < paper_memory(128, 8192));
-    // Bins dominate if there are twice as many as receives, as in the paper (§VI).
-    let (ours, paper) = (optimistic_memory(16384, 8192).peak_bytes, paper_memory(16384, 8192));
-    assert!(ours < paper / 2, "{ours} of {paper} bytes");
+    // With twice as many bins as receives, as in the paper (§VI), bins take most memory.
+    let (tested, paper) = (optimistic_memory(16384, 8192).peak_bytes, paper_memory(16384, 8192));
+    assert!(tested < paper / 2, "{tested} of {paper} bytes");
 }
 
 #[test]
@@ -159,9 +169,13 @@ fn optimistic_full_table_refuses_then_accepts() {
     assert_eq!(engine.post(third), Err(Refused::Full));
     assert_eq!((engine.footprint(), engine.statistics()), before);
     for id in 0..100 {
-        assert_eq!(arrive(&mut *engine, id, 2, id), None, "messages have no such bound");
+        assert_eq!(arrive(&mut *engine, id, 2, id), None, "the capacity does not limit messages");
     }
-    assert_eq!(post(&mut *engine, 4, Some(2), Some(7)), Some(MsgId(7)), "what need not wait needs no room");
+    assert_eq!(
+        post(&mut *engine, 4, Some(2), Some(7)),
+        Some(MsgId(7)),
+        "a receive that matches at once needs no slot"
+    );
     assert_eq!(arrive(&mut *engine, 100, 1, 1), Some(RecvId(1)));
     assert_eq!(engine.post(third), Ok(None));
 }
@@ -176,10 +190,18 @@ fn optimistic_hints_remove_indexes() {
         engine.footprint().fixed_bytes - before
     };
     let all = bytes("");
-    assert_eq!(all - bytes("set_hints 0 no_any_source"), 128 * 4 + 4, "bins by tag, and the list");
-    assert_eq!(all - bytes("set_hints 0 no_any_tag"), 128 * 4 + 4, "bins by source, and the list");
+    assert_eq!(
+        all - bytes("set_hints 0 no_any_source"),
+        128 * 4 + 4,
+        "bins by tag and the list are not allocated"
+    );
+    assert_eq!(
+        all - bytes("set_hints 0 no_any_tag"),
+        128 * 4 + 4,
+        "bins by source and the list are not allocated"
+    );
     assert_eq!(all - bytes("set_hints 0 no_any_source,no_any_tag"), 2 * 128 * 4 + 4);
-    // Late hints free the indexes; withdrawn hints rebuild them.
+    // Hints after arrivals free indexes; the withdrawal of hints rebuilds the indexes.
     let mut engine = engines::create("optimistic").unwrap();
     play(&mut *engine, "arrive m1 0/1/1\narrive m2 0/2/2");
     let before = engine.footprint();
@@ -190,18 +212,18 @@ fn optimistic_hints_remove_indexes() {
     assert_eq!(post(&mut *engine, 1, None, Some(2)), Some(MsgId(2)));
 }
 
-/// Mean length of the bins that arrivals search.
+/// Mean number of receives in the bins that arrivals search.
 fn bin_depth_mean(bins: u32) -> f64 {
     let mut engine = engine(&format!("optimistic:bins={bins}"));
-    storm(&mut *engine, 1024);
+    reverse_order(&mut *engine, 1024);
     statistic(&*engine, "bin_depth_mean")
 }
 
 #[test]
 fn more_optimistic_bins_shorten_bin_queues() {
-    // Lengths 1024, 1023, … 1.
+    // The lengths are 1024, 1023, … 1.
     assert_eq!(bin_depth_mean(1), 512.5);
-    // The wanted receive and an equal part of the others.
+    // A bin has the wanted receive and an equal part of all others.
     for bins in [32, 128] {
         let (depth, expected) = (bin_depth_mean(bins), 1.0 + 511.5 / f64::from(bins));
         assert!((0.8..1.25).contains(&(depth / expected)), "{depth} with {bins} bins, expected {expected}");
@@ -237,17 +259,20 @@ fn optimistic_reports_collisions_bins_and_runs() {
     assert_eq!(statistic(&*engine, "run_length_mean"), 3.0);
     assert_eq!(statistic(&*engine, "run_length_max"), 4.0);
     let collisions = statistic(&*engine, "posted_collisions");
-    assert!((6.0..=7.0).contains(&collisions), "{collisions}: each but the first of its bin");
+    assert!(
+        (6.0..=7.0).contains(&collisions),
+        "{collisions} collisions, not all receives except the first of each bin"
+    );
     for id in 0..4 {
         arrive(&mut *engine, id, 1, 0);
     }
     assert_eq!(
         statistic(&*engine, "matches_followed_percent"),
         75.0,
-        "three of four have another behind them"
+        "three of four matched receives have a successor in the run"
     );
     let others = statistic(&*engine, "bin_depth_mean") - statistic(&*engine, "bin_others_mean");
-    assert_eq!(others, 1.0, "each found one receive, and the rest of its bins are others");
+    assert_eq!(others, 1.0, "the means differ by the one matched receive");
     assert_eq!(statistic(&*engine, "empty_bins_any_source_percent"), 75.0);
     assert_eq!(statistic(&*engine, "empty_bins_any_tag_percent"), 100.0);
 }

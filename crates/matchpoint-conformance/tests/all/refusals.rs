@@ -1,4 +1,4 @@
-//! Refusals by tables of fixed size: their priority, and their lack of effects.
+//! Tests of refused calls with a full table: a broken assertion is reported first, and nothing changes.
 
 use matchpoint::{
     ContextId, Engine, Envelope, Hints, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
@@ -7,7 +7,7 @@ use matchpoint::{
 
 const HERE: ContextId = ContextId(4);
 
-/// Name and capacity.
+/// Engines with a small table: name and capacity.
 fn tight() -> impl Iterator<Item = (String, u64)> {
     engines::variants().filter(|variant| variant.is_tight).map(|variant| {
         let capacity = variant.name.split(&[':', ','][..]).find_map(|word| word.strip_prefix("capacity="));
@@ -25,7 +25,7 @@ fn message(id: u64, context: ContextId, tag: u64) -> Message {
     Message::new(MsgId(id), Envelope::new(context, Rank(1), Tag(tag)))
 }
 
-/// Receives from rank 1 and tags 0, 1, ….
+/// An engine with a full table: receives from rank 1 with tags 0, 1, ….
 fn full(name: &str, capacity: u64) -> Box<dyn Engine> {
     let mut engine = engines::create(name).unwrap();
     for tag in 0..capacity {
@@ -39,11 +39,11 @@ fn broken_assertion_precedes_full_table() {
     for (name, capacity) in tight() {
         let mut engine = full(&name, capacity);
         let hints = Hints { no_any_source: true, no_unexpected: true, ..Hints::default() };
-        assert_eq!(engine.set_hints(HERE, hints), Ok(()), "{name}: hints need no place in the table");
+        assert_eq!(engine.set_hints(HERE, hints), Ok(()), "{name}: hints need no slot of the table");
         assert_eq!(engine.post(receive(1000, HERE, Wild::Any, 1000)), Err(Refused::Hint), "{name}");
         assert_eq!(engine.post(receive(1000, HERE, Wild::Is(Rank(1)), 1000)), Err(Refused::Full), "{name}");
         assert_eq!(engine.arrive_message(message(1000, HERE, 1000)), Err(Refused::Hint), "{name}");
-        // Another context has no hint.
+        // The other context has no hint.
         let elsewhere = ContextId(5);
         assert_eq!(engine.post(receive(1000, elsewhere, Wild::Any, 1000)), Err(Refused::Full), "{name}");
         assert_eq!(engine.arrive_message(message(1000, elsewhere, 1000)), Ok(None), "{name}");
@@ -74,6 +74,10 @@ fn refused_call_allocates_nothing() {
                 Err(Refused::Hint)
             );
         }
-        assert_eq!(engine.footprint(), before, "{name}: no table for a communicator that has nothing");
+        assert_eq!(
+            engine.footprint(),
+            before,
+            "{name}: a refused call allocated memory for its communicator"
+        );
     }
 }

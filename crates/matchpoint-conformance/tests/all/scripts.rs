@@ -36,6 +36,6 @@ fn every_engine_plays_every_script() {
 fn every_script_has_comment() {
     for path in scripts() {
         let text = fs::read_to_string(&path).unwrap();
-        assert!(text.starts_with("# "), "{}: the first line is to be a comment", path.display());
+        assert!(text.starts_with("# "), "{}: the first line is no comment", path.display());
     }
 }

@@ -1,4 +1,4 @@
-//! The laws hold if a caller first searches and then queues, as network libraries do.
+//! Tests of callers that first search and then queue in a separate call, as network libraries do.
 
 use matchpoint::engines::{self, Variant};
 use matchpoint::{
@@ -7,13 +7,13 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Options, check};
 
-/// Posts by a matched probe and a call that queues the receive; arrivals in the same way. If not `SAME`, the
-/// probe searches a context without entries.
-struct SearchingFirst<const SAME: bool>(Box<dyn Engine>);
+/// An engine of which posts and arrivals are a search, then a queue call. If `SAME` is false, the search is
+/// in a context without entries.
+struct SearchThenQueue<const SAME: bool>(Box<dyn Engine>);
 
 const UNUSED: u64 = 0x7777 << 32;
 
-impl<const SAME: bool> Engine for SearchingFirst<SAME> {
+impl<const SAME: bool> Engine for SearchThenQueue<SAME> {
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let (tag, ignore) = selector.tag_and_ignored();
         let pair = if SAME { selector.pair() } else { Pair(selector.pair().0 ^ UNUSED) };
@@ -21,7 +21,10 @@ impl<const SAME: bool> Engine for SearchingFirst<SAME> {
             None => {
                 let place = self.0.place(selector.pair(), Tag(tag));
                 let queued = self.0.queue_receive(id, selector, place);
-                assert!(!SAME || !matches!(queued, Ok(Some(_))), "the probe found nothing");
+                assert!(
+                    !SAME || !matches!(queued, Ok(Some(_))),
+                    "the probe found no message, so the receive is queued"
+                );
                 queued
             }
             found => Ok(found),
@@ -33,7 +36,10 @@ impl<const SAME: bool> Engine for SearchingFirst<SAME> {
             None => {
                 let place = self.0.place(pair, tag);
                 let queued = self.0.queue_message(id, pair, tag, place);
-                assert!(!SAME || !matches!(queued, Ok(Some(_))), "the search found nothing");
+                assert!(
+                    !SAME || !matches!(queued, Ok(Some(_))),
+                    "the search found no receive, so the message is queued"
+                );
                 queued
             }
             found => Ok(found),
@@ -48,19 +54,19 @@ fn check_variants<const SAME: bool>() {
     for Variant { name, is_tight } in engines::variants() {
         let options = Options { streams: 3, fixed_table: is_tight, ..Options::quick() };
         let make =
-            || -> Box<dyn Engine> { Box::new(SearchingFirst::<SAME>(engines::create(&name).unwrap())) };
+            || -> Box<dyn Engine> { Box::new(SearchThenQueue::<SAME>(engines::create(&name).unwrap())) };
         let report = check(&make, &options).unwrap_or_else(|violation| panic!("{name}\n{violation}"));
         assert!(report.matches > 450, "{name}: {report:?}");
     }
 }
 
 #[test]
-fn engines_search_first_and_queue_later() {
+fn queueing_after_search_keeps_laws() {
     check_variants::<true>();
 }
 
 #[test]
-fn queue_calls_without_search_match() {
+fn queueing_without_search_keeps_laws() {
     check_variants::<false>();
 }
 
@@ -69,7 +75,7 @@ const RANK: Rank = Rank(5);
 const PAIR: Pair = Pair(3 << 32 | 5);
 const TAG: Tag = Tag(9);
 
-/// Selectors for a message from `RANK` with this tag.
+/// Selectors that match a message from `RANK` with this tag.
 fn selectors(tag: Tag) -> [Selector; 4] {
     [
         Selector::new(CONTEXT, Wild::Is(RANK), Wild::Is(tag)),
@@ -79,7 +85,8 @@ fn selectors(tag: Tag) -> [Selector; 4] {
     ]
 }
 
-/// Each engine, a selector that it accepts, and a number of entries to queue first.
+/// Calls `case` with each engine, each selector that the engine accepts, and a number of entries to queue
+/// first.
 fn each_case(mut case: impl FnMut(&mut dyn Engine, &Selector, u64, &str)) {
     for Variant { name, is_tight } in engines::variants() {
         for (selector, count) in
@@ -100,7 +107,8 @@ fn each_case(mut case: impl FnMut(&mut dyn Engine, &Selector, u64, &str)) {
 fn receive_posted_after_search_is_matched() {
     each_case(|engine, selector, count, case| {
         for id in 100..100 + count {
-            // Of several wildcard classes, if the engine allows. No selector matches the message.
+            // Receives of several wildcard classes, if the engine allows them. No receive matches the
+            // message.
             let others = selectors(Tag(id));
             let other =
                 Selector::new(ContextId(4), others[id as usize % 4].source(), others[id as usize % 4].tag());
@@ -111,7 +119,7 @@ fn receive_posted_after_search_is_matched() {
         for id in 0..2 {
             assert_eq!(engine.take_receive(PAIR, TAG), None, "{case}");
             assert_eq!(engine.post(Receive::new(RecvId(id), *selector)), Ok(None), "{case}");
-            // A search miss for another key.
+            // This search miss is for another key.
             assert_eq!(engine.take_receive(Pair(7 << 32), TAG), None, "{case}");
             let queued = engine.queue_message(MsgId(id), PAIR, TAG, place);
             assert_eq!(queued, Ok(Some(RecvId(id))), "{case}");
@@ -141,13 +149,13 @@ fn message_arrived_after_probe_is_matched() {
 #[test]
 fn message_readdressed_after_probe_is_matched() {
     each_case(|engine, selector, _, case| {
-        let nameless = Message::new(MsgId(1), Envelope::new(CONTEXT, Rank::UNKNOWN, TAG));
-        if selector.source() != Wild::Is(RANK) || engine.arrive_message(nameless) != Ok(None) {
+        let unknown_source = Message::new(MsgId(1), Envelope::new(CONTEXT, Rank::UNKNOWN, TAG));
+        if selector.source() != Wild::Is(RANK) || engine.arrive_message(unknown_source) != Ok(None) {
             return;
         }
         let place = engine.place(selector.pair(), Tag(selector.tag_and_ignored().0));
         assert_eq!(engine.matched_probe(selector), None, "{case}");
-        assert_eq!(engine.readdress(&nameless, RANK), Ok(Readdressed::SourceSet), "{case}");
+        assert_eq!(engine.readdress(&unknown_source, RANK), Ok(Readdressed::SourceSet), "{case}");
         assert_eq!(engine.queue_receive(RecvId(1), selector, place), Ok(Some(MsgId(1))), "{case}");
     });
 }

@@ -1,4 +1,4 @@
-//! Engines that fall back to software when their table is full, compared with `list` across both migrations.
+//! Tests of `full=software`: engines with a full table fall back to software, compared with `list`.
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Hints, Message, MsgId, Queue, Rank, Receive, RecvId,
@@ -22,37 +22,37 @@ fn queued(engine: &dyn Engine) -> Vec<Entry> {
     entries
 }
 
-/// The results must be the same.
-fn alike(ours: &mut dyn Engine, right: &mut dyn Engine, text: &str) {
-    assert_eq!(play(ours, text), play(right, text), "{text}");
-    assert_eq!(queued(ours), queued(right), "{text}");
+/// Runs a script on both engines and compares results and queues.
+fn assert_same_results(tested: &mut dyn Engine, list: &mut dyn Engine, text: &str) {
+    assert_eq!(play(tested, text), play(list, text), "{text}");
+    assert_eq!(queued(tested), queued(list), "{text}");
 }
 
 #[test]
-fn full_table_falls_back_empty_returns() {
+fn full_table_uses_software_until_empty() {
     for name in NAMES {
-        let (mut ours, mut right) = (engine(name), engine("list"));
-        let mut both = |text: &str| {
-            alike(&mut *ours, &mut *right, text);
-            let told = ["fell_back", "fell_back_moved"].map(|of| statistic(&*ours, of));
-            (ours.substitute().map(str::to_owned), told)
+        let (mut tested, mut list) = (engine(name), engine("list"));
+        let mut play_both = |text: &str| {
+            assert_same_results(&mut *tested, &mut *list, text);
+            let reported = ["fell_back", "fell_back_moved"].map(|of| statistic(&*tested, of));
+            (tested.substitute().map(str::to_owned), reported)
         };
         let software = || Some("hybrid".to_owned());
-        // The table is full of receives of every class.
+        // Fills the table with receives of every wildcard class.
         let full = "arrive m1 0/9/9 \n arrive m2 0/?/8
              post r1 0/*/1 \n post r2 0/1/1 \n post r3 0/1/* \n post r4 0/*/0x3~0xf0";
-        assert_eq!(both(full), (None, [0.0, 0.0]), "{name}");
-        assert_eq!(both("post r5 0/1/1"), (software(), [1.0, 6.0]), "{name}");
+        assert_eq!(play_both(full), (None, [0.0, 0.0]), "{name}");
+        assert_eq!(play_both("post r5 0/1/1"), (software(), [1.0, 6.0]), "{name}");
         // Every migrated entry is found.
         let there = "probe 0/9/* \n arrive_batch m3=0/1/1 m4=0/1/1 m5=0/1/1 m6=0/1/7 m7=0/4/0x53
              readdress m2 0/?/8 6 \n probe 0/6/8 \n cancel r3 0/1/* \n retract m1 0/9/9 \n matched_probe 0/*/8";
-        assert_eq!(both(there), (software(), [1.0, 6.0]), "{name}");
-        assert_eq!(both("post r6 0/*/7 \n arrive m8 0/1/1"), (None, [1.0, 6.0]), "{name}");
-        // The engine uses its tables again, until they are full again.
-        assert_eq!(both("post r7 0/9/9 \n post r8 0/*/2"), (None, [1.0, 6.0]), "{name}");
+        assert_eq!(play_both(there), (software(), [1.0, 6.0]), "{name}");
+        assert_eq!(play_both("post r6 0/*/7 \n arrive m8 0/1/1"), (None, [1.0, 6.0]), "{name}");
+        // The engine uses its table again, until the table is full again.
+        assert_eq!(play_both("post r7 0/9/9 \n post r8 0/*/2"), (None, [1.0, 6.0]), "{name}");
         let again = "post r9 0/1/1 \n post r10 0/1/1 \n post r11 0/1/1 \n arrive m10 0/1/1";
-        assert_eq!(both(again), (software(), [2.0, 10.0]), "{name}");
-        assert_eq!(both("close 0"), (None, [2.0, 10.0]), "{name}");
+        assert_eq!(play_both(again), (software(), [2.0, 10.0]), "{name}");
+        assert_eq!(play_both("close 0"), (None, [2.0, 10.0]), "{name}");
     }
 }
 
@@ -75,8 +75,8 @@ fn post_any_source(engine: &mut dyn Engine, id: u64) -> Result<Option<MsgId>, Re
     engine.post(from_any_source(id))
 }
 
-/// One more than the capacity.
-fn five(engine: &mut dyn Engine, are_posted: bool) {
+/// Posts or cancels one receive more than the capacity.
+fn set_overload(engine: &mut dyn Engine, are_posted: bool) {
     for id in 50..55 {
         let selector = Selector::new(ContextId(7), Wild::Is(Rank(1)), Wild::Is(Tag(id)));
         let receive = Receive::new(RecvId(id), selector);
@@ -93,21 +93,21 @@ fn five(engine: &mut dyn Engine, are_posted: bool) {
 fn assertions_hold_in_both_engines() {
     let hints = Hints { no_any_source: true, ..Hints::default() };
     for name in NAMES {
-        // Also while the engine uses software.
+        // The assertion is made in the table or in software.
         for is_made_in_software in [false, true] {
             let mut engine = engine(name);
             if is_made_in_software {
-                five(&mut *engine, true);
+                set_overload(&mut *engine, true);
             }
             engine.set_hints(ContextId(0), hints).unwrap();
             assert_eq!(post_any_source(&mut *engine, 1), Err(Refused::Hint), "{name}");
-            five(&mut *engine, !is_made_in_software);
+            set_overload(&mut *engine, !is_made_in_software);
             assert_eq!(post_any_source(&mut *engine, 1), Err(Refused::Hint), "{name}");
-            // Of both engines.
+            // The close removes the assertion in both engines.
             engine.close(ContextId(0), &mut Drained::default());
             assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}");
             assert!(engine.cancel(&from_any_source(1)));
-            five(&mut *engine, is_made_in_software);
+            set_overload(&mut *engine, is_made_in_software);
             assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}");
         }
     }
@@ -121,16 +121,20 @@ fn refused_assertion_holds_in_neither_engine() {
             let mut engine = engine(name);
             engine.set_hints(ContextId(0), hints(false, true)).unwrap();
             if is_in_software {
-                five(&mut *engine, true);
+                set_overload(&mut *engine, true);
             }
             assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}");
             assert_eq!(engine.set_hints(ContextId(0), hints(true, false)), Err(Refused::Hint), "{name}");
             assert!(engine.cancel(&from_any_source(1)));
-            five(&mut *engine, !is_in_software);
-            assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}: it was not made there");
+            set_overload(&mut *engine, !is_in_software);
+            assert_eq!(
+                post_any_source(&mut *engine, 1),
+                Ok(None),
+                "{name}: the refused assertion does not hold"
+            );
             let any_tag = Selector::new(ContextId(0), Wild::Is(Rank(1)), Wild::Any);
             let posted = engine.post(Receive::new(RecvId(2), any_tag));
-            assert_eq!(posted, Err(Refused::Hint), "{name}: the one before holds");
+            assert_eq!(posted, Err(Refused::Hint), "{name}: the earlier assertion holds");
         }
     }
 }
@@ -146,9 +150,9 @@ fn migration_attempts_are_not_counted() {
         let before = engine.attempts();
         play(&mut *engine, "post r5 0/*/1");
         assert!(engine.substitute().is_some(), "{name}");
-        assert_eq!(engine.attempts().posted, before.posted, "{name}: a post looks at messages only");
+        assert_eq!(engine.attempts().posted, before.posted, "{name}: attempts of the migration count");
         play(&mut *engine, "arrive m2 0/9/9");
-        assert!(engine.attempts().posted > before.posted, "{name}: software counts as well");
+        assert!(engine.attempts().posted > before.posted, "{name}: attempts in software do not count");
     }
 }
 
@@ -156,7 +160,7 @@ fn message(context: u32, id: u64) -> Message {
     Message::new(MsgId(id), Envelope::new(ContextId(context), Rank((id % 5) as u32), Tag(id)))
 }
 
-/// Queues messages of a context without receives.
+/// Queues messages in a context without receives.
 fn arrive(engine: &mut dyn Engine, context: u32, count: u64, mut each: impl FnMut(&dyn Engine)) {
     for id in 0..count {
         assert_eq!(engine.arrive_message(message(context, id)), Ok(None));
@@ -164,49 +168,52 @@ fn arrive(engine: &mut dyn Engine, context: u32, count: u64, mut each: impl FnMu
     }
 }
 
-/// The peak is no sum of both peaks, and no sample exceeds it. Software allocates and frees much memory while
-/// the tables have little; afterwards the tables have much.
+/// The reported peak is at least each sample, and not the sum of both engines' peaks. First software has much
+/// memory and the table little; later the reverse.
 #[test]
 fn peak_covers_both_engines() {
     for name in NAMES {
         let mut engine = engine(name);
         let mut most = 0;
         let mut sample = |engine: &dyn Engine| most = engine.footprint().now_bytes().max(most);
-        // Closing during the fallback frees the communicators' tables.
+        // The close during the fallback frees the memory of these communicators.
         for context in 100..400 {
             arrive(&mut *engine, context, 1, &mut sample);
             assert!(engine.retract(&message(context, 0)));
         }
-        five(&mut *engine, true);
+        set_overload(&mut *engine, true);
         arrive(&mut *engine, 1, 9000, &mut sample);
         (100..400).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
         engine.close(ContextId(1), &mut Drained::default());
-        // Each call frees memory.
+        // Each close frees memory.
         for _ in 0..3 {
             arrive(&mut *engine, 2, 100, &mut sample);
             engine.close(ContextId(2), &mut Drained::default());
         }
-        five(&mut *engine, false);
+        set_overload(&mut *engine, false);
         arrive(&mut *engine, 3, 3000, &mut sample);
         let peak = engine.footprint().peak_bytes;
-        assert!(peak >= most, "{name}: {peak} bytes at most, it says, and held {most}");
-        assert!(peak <= most + most / 5, "{name}: {peak} bytes at most, it says, and held {most}");
+        assert!(peak >= most, "{name}: the reported peak is {peak} bytes, the largest sample {most}");
+        assert!(
+            peak <= most + most / 5,
+            "{name}: the reported peak is {peak} bytes, the largest sample {most}"
+        );
     }
 }
 
-/// The tables' memory is constant. Software allocates and frees memory between two samples.
+/// The memory of the table is constant. Software allocates and frees memory between two samples.
 #[test]
 fn peak_includes_software_between_checks() {
     for name in NAMES {
-        let (mut ours, mut software) = (engine(name), engine("hybrid"));
-        five(&mut *ours, true);
+        let (mut tested, mut software) = (engine(name), engine("hybrid"));
+        set_overload(&mut *tested, true);
         for id in 50..55 {
             let selector = Selector::new(ContextId(7), Wild::Is(Rank(1)), Wild::Is(Tag(id)));
             assert_eq!(software.post(Receive::new(RecvId(id), selector)), Ok(None));
         }
         let mut more = 0;
-        // The software engine shrinks a little with each call.
-        for engine in [&mut ours, &mut software] {
+        // The software engine then shrinks a little with each call.
+        for engine in [&mut tested, &mut software] {
             for id in 100..9000 {
                 let selector = Selector::new(ContextId(1), Wild::Is(Rank(3)), Wild::Is(Tag(id)));
                 assert_eq!(engine.post(Receive::new(RecvId(id), selector)), Ok(None));
@@ -214,18 +221,18 @@ fn peak_includes_software_between_checks() {
             engine.fail_source(ContextId(1), Rank(3), &mut Drained::default());
         }
         for _ in 0..20 {
-            [&mut ours, &mut software].into_iter().for_each(|engine| arrive(&mut **engine, 2, 100, |_| ()));
-            let [of_both, of_software] = [&ours, &software].map(|engine| engine.footprint());
+            [&mut tested, &mut software].into_iter().for_each(|engine| arrive(&mut **engine, 2, 100, |_| ()));
+            let [of_both, of_software] = [&tested, &software].map(|engine| engine.footprint());
             let beside = of_both.now_bytes() - of_software.now_bytes();
             assert_eq!(of_both.peak_bytes, of_software.peak_bytes + beside, "{name}");
             more += u64::from(of_software.peak_bytes > of_software.now_bytes());
             for id in 0..100 {
-                for engine in [&mut ours, &mut software] {
+                for engine in [&mut tested, &mut software] {
                     assert!(engine.retract(&message(2, id)));
                 }
             }
         }
-        assert!(more > 0, "{name}: software held nothing for a moment: the test shows nothing");
+        assert!(more > 0, "{name}: software never had freed memory, so the test shows nothing");
     }
 }
 

@@ -1,38 +1,38 @@
-//! Stand-ins for MPI libraries: the matches, and the compared entries of each call.
+//! Tests of the stand-ins for MPI libraries: the matches and the compared entries of each call.
 //!
-//! A model lists the entries that the library compares, in order, after the library's source. It shares no
-//! code with the engine.
+//! A model lists the entries that the library compares, in order, according to the library's source code. The
+//! model shares no code with the engine.
 
 use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines,
 };
 
-/// Positions of the entries that a search miss compares, in order.
+/// Model of a library: positions of the entries that a search miss compares, in order.
 struct Library {
     engine: &'static str,
     posted: fn(&[Receive], &Envelope) -> Vec<usize>,
-    /// `None` if the engine keeps the order of arrivals and the library does not.
+    /// `None` if the engine, unlike the library, keeps the order of arrivals.
     unexpected: fn(&[Message], &Selector) -> Option<Vec<usize>>,
     /// Matches equal those of `list`.
     has_total_order: bool,
 }
 
-/// Oldest first.
-fn places<T>(queue: &[T], condition: impl Fn(&T) -> bool) -> Vec<usize> {
+/// Positions of entries for which `condition` holds, oldest first.
+fn positions<T>(queue: &[T], condition: impl Fn(&T) -> bool) -> Vec<usize> {
     (0..queue.len()).filter(|&at| condition(&queue[at])).collect()
 }
 
 /// One queue of each kind (`mpidig_recvq.h`).
 const MPICH: Library = Library {
     engine: "list",
-    posted: |queue, _| places(queue, |_| true),
-    unexpected: |queue, _| Some(places(queue, |_| true)),
+    posted: |queue, _| positions(queue, |_| true),
+    unexpected: |queue, _| Some(positions(queue, |_| true)),
     has_total_order: true,
 };
 
 /// Receives from the sender and any-source receives, merged by sequence number (`match_incoming`).
 fn ob1_posted(queue: &[Receive], envelope: &Envelope) -> Vec<usize> {
-    places(queue, |receive| {
+    positions(queue, |receive| {
         let is_of_sender = receive.selector.source() == Wild::Is(envelope.source);
         receive.selector.context() == envelope.context
             && (is_of_sender || receive.selector.source() == Wild::Any)
@@ -41,12 +41,12 @@ fn ob1_posted(queue: &[Receive], envelope: &Envelope) -> Vec<usize> {
 
 /// The queue of the source, or the queues of all ranks in turn (`recv_req_match_wild`).
 fn ob1_unexpected(queue: &[Message], selector: &Selector) -> Vec<usize> {
-    let mut places = places(queue, |message| {
+    let mut positions = positions(queue, |message| {
         let is_of_source = selector.source() == Wild::Is(message.envelope.source);
         message.envelope.context == selector.context() && (is_of_source || selector.source() == Wild::Any)
     });
-    places.sort_by_key(|&at| queue[at].envelope.source);
-    places
+    positions.sort_by_key(|&at| queue[at].envelope.source);
+    positions
 }
 
 const OB1: Library = Library {
@@ -82,13 +82,13 @@ fn mpich_tag(envelope: &Envelope) -> u64 {
 /// The bucket of the tag and the wildcards, merged by sequence number (`ucp_tag_exp_search_all`).
 fn ucx_posted(queue: &[Receive], envelope: &Envelope, tag_of: fn(&Envelope) -> u64) -> Vec<usize> {
     let bucket = ucx_hash(tag_of(envelope));
-    places(queue, |receive| receive.selector.exact().is_none_or(|of| ucx_hash(tag_of(&of)) == bucket))
+    positions(queue, |receive| receive.selector.exact().is_none_or(|of| ucx_hash(tag_of(&of)) == bucket))
 }
 
 /// The bucket of a full mask, or the list of all messages (`ucp_tag_unexp_search`).
 fn ucx_unexpected(queue: &[Message], selector: &Selector, tag_of: fn(&Envelope) -> u64) -> Vec<usize> {
     let bucket = selector.exact().map(|envelope| ucx_hash(tag_of(&envelope)));
-    places(queue, |message| bucket.is_none_or(|bucket| ucx_hash(tag_of(&message.envelope)) == bucket))
+    positions(queue, |message| bucket.is_none_or(|bucket| ucx_hash(tag_of(&message.envelope)) == bucket))
 }
 
 const UCX_UNDER_OPEN_MPI: Library = Library {
@@ -105,7 +105,7 @@ const UCX_UNDER_MPICH: Library = Library {
     has_total_order: true,
 };
 
-/// Both queues of a process with a library, and the engine and `list` for comparison.
+/// Both queues of a process, with the engine and `list` for comparison.
 struct Process<'a> {
     library: &'a Library,
     engine: Box<dyn Engine>,
@@ -123,7 +123,7 @@ impl<'a> Process<'a> {
         Process { library, engine, list, posted: vec![], unexpected: vec![], matches: 0, compared: 0 }
     }
 
-    /// Entries of both queues that the engine compares in a call.
+    /// Makes a call, and returns its result and the number of entries that the engine compared.
     fn count<T>(&mut self, call: impl FnOnce(&mut dyn Engine) -> T) -> (T, u64) {
         let sum = |engine: &dyn Engine| engine.attempts().posted + engine.attempts().unexpected;
         let before = sum(&*self.engine);
@@ -133,10 +133,11 @@ impl<'a> Process<'a> {
 
     fn arrive(&mut self, message: Message) {
         let order = (self.library.posted)(&self.posted, &message.envelope);
-        let place = order.iter().position(|&at| self.posted[at].selector.matches(&message.envelope));
+        let position_in_order =
+            order.iter().position(|&at| self.posted[at].selector.matches(&message.envelope));
         let (found, compared) = self.count(|engine| engine.arrive_message(message).unwrap());
-        let expected = match place {
-            Some(place) => Some(self.posted.remove(order[place]).id),
+        let expected = match position_in_order {
+            Some(position_in_order) => Some(self.posted.remove(order[position_in_order]).id),
             None => {
                 self.unexpected.push(message);
                 None
@@ -144,11 +145,11 @@ impl<'a> Process<'a> {
         };
         let name = self.library.engine;
         assert_eq!(found, expected, "{name}: {}", message.envelope);
-        // Every order takes the oldest receive.
+        // An arrival takes the oldest receive under every order.
         assert_eq!(found, self.list_arrive(message, found), "{name}: {}", message.envelope);
         assert_eq!(
             compared,
-            place.map_or(order.len(), |place| place + 1) as u64,
+            position_in_order.map_or(order.len(), |position_in_order| position_in_order + 1) as u64,
             "{name}: {}",
             message.envelope
         );
@@ -156,7 +157,7 @@ impl<'a> Process<'a> {
         self.compared += compared;
     }
 
-    /// If `list` has the same queues.
+    /// Arrival at `list`, if `list` has the same queues.
     fn list_arrive(&mut self, message: Message, found: Option<RecvId>) -> Option<RecvId> {
         if self.library.has_total_order { self.list.arrive_message(message).unwrap() } else { found }
     }
@@ -165,10 +166,12 @@ impl<'a> Process<'a> {
         let selector = receive.selector;
         let order = (self.library.unexpected)(&self.unexpected, &selector);
         let matches = |at: &usize| selector.matches(&self.unexpected[*at].envelope);
-        let place = order.as_ref().map(|order| order.iter().position(&matches));
+        let position_in_order = order.as_ref().map(|order| order.iter().position(&matches));
         let oldest = (0..self.unexpected.len()).find(|at| matches(at));
-        let at = match (&order, place) {
-            (Some(order), Some(place)) => place.map(|place| order[place]),
+        let at = match (&order, position_in_order) {
+            (Some(order), Some(position_in_order)) => {
+                position_in_order.map(|position_in_order| order[position_in_order])
+            }
             _ => oldest,
         };
         let (probed, compared_by_probe) = self.count(|engine| engine.probe(&selector));
@@ -179,8 +182,12 @@ impl<'a> Process<'a> {
         if self.library.has_total_order {
             assert_eq!(found, self.list.post(receive).unwrap(), "{name}: {selector}");
         }
-        if let (Some(order), Some(place)) = (&order, place) {
-            assert_eq!(compared, place.map_or(order.len(), |place| place + 1) as u64, "{name}: {selector}");
+        if let (Some(order), Some(position_in_order)) = (&order, position_in_order) {
+            assert_eq!(
+                compared,
+                position_in_order.map_or(order.len(), |position_in_order| position_in_order + 1) as u64,
+                "{name}: {selector}"
+            );
         }
         match at {
             Some(at) => drop(self.unexpected.remove(at)),
@@ -191,7 +198,8 @@ impl<'a> Process<'a> {
     }
 }
 
-/// Tags that differ by multiples of 1021 share a bucket of UCX.
+/// Random posts and arrivals. Tags that differ by multiples of 1021 share a bucket of UCX. Returns the
+/// numbers of matches and compared entries.
 fn play(library: &Library, seed: u64) -> (u64, u64) {
     let mut state = seed;
     let mut draw = |below: u64| {

@@ -1,4 +1,4 @@
-//! Engines that lack calls: missing calls are not made.
+//! Tests of checks of engines that lack calls.
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Footprint, Hints, Message, Order, Queue, Rank, Readdressed, RecvId,
@@ -6,7 +6,7 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Law, OptionalCalls, Options, check};
 
-/// Panics in all calls that an engine may lack.
+/// An engine that panics in all calls that an engine may lack.
 struct Bare(Box<dyn Engine>, Hints);
 
 impl Engine for Bare {
@@ -64,18 +64,19 @@ fn options(calls: OptionalCalls) -> Options {
     Options { streams: 3, calls, ..Options::quick() }
 }
 
-fn bare() -> Box<dyn Engine> {
+fn engine_without_optional_calls() -> Box<dyn Engine> {
     Box::new(Bare(engines::create("list").unwrap(), Hints::default()))
 }
 
 #[test]
 fn missing_calls_are_not_made() {
-    let report = check(&bare, &options(NONE)).unwrap_or_else(|violation| panic!("{violation}"));
+    let report = check(&engine_without_optional_calls, &options(NONE))
+        .unwrap_or_else(|violation| panic!("{violation}"));
     assert!(report.matches > 1000, "{report:?}");
 }
 
 #[test]
-fn present_calls_are_made() {
+fn available_calls_are_made() {
     let each: [(&str, OptionalCalls); 8] = [
         ("no retract", OptionalCalls { retract: true, ..NONE }),
         ("no readdress", OptionalCalls { readdress: true, ..NONE }),
@@ -86,10 +87,10 @@ fn present_calls_are_made() {
         ("no visit", OptionalCalls { visit: true, ..NONE }),
         ("no footprint", OptionalCalls { footprint: true, ..NONE }),
     ];
-    for (says, calls) in each {
-        let violation = check(&bare, &options(calls)).unwrap_err();
+    for (panic, calls) in each {
+        let violation = check(&engine_without_optional_calls, &options(calls)).unwrap_err();
         assert_eq!(violation.broken.law, Law::Panic, "{violation}");
-        assert!(violation.broken.how.contains(says), "{violation}");
+        assert!(violation.broken.how.contains(panic), "{violation}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Costs of engines in attempts and bytes, which are the same on every host.
+//! Tests of documented costs of engines: attempts and bytes, which are the same on every host.
 
 use matchpoint::event::{Outcome, script};
 use matchpoint::{
@@ -24,7 +24,7 @@ fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
 /// Source and tag of the nth entry.
 type Keys = fn(u64) -> (u64, u64);
 
-/// The arrival matches the last of `depth` + 1 posted receives.
+/// Attempts of an arrival that matches the last of `depth` + 1 posted receives.
 fn last(name: &str, depth: u64, keys: Keys) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..=depth {
@@ -48,7 +48,7 @@ fn searches_cost_as_documented() {
         let examined = last("bins", 1024, keys);
         assert!(examined <= 16, "{examined} of 1024 entries in 256 bins");
     }
-    // 1021 consecutive tags or sources have a bucket each.
+    // 1021 consecutive tags or sources are in separate buckets.
     for (name, keys) in
         [("ucx", tags), ("ucx", sources), ("ucx:tags=mpich", tags), ("ucx:tags=mpich", sources)]
     {
@@ -77,7 +77,7 @@ fn bins_fill_evenly_for_patterned_keys() {
             let (source, tag) = pattern(id);
             arrive(&mut *engine, id, source, tag);
         }
-        // 1024 random entries in 256 bins: a search for a bin's youngest entry examines 3.
+        // With 1024 random entries in 256 bins, a search for a bin's youngest entry examines 3 on average.
         let examined = engine.attempts().posted;
         assert!(examined < 1024 * 7 / 2, "pattern {number}: {examined} examined by 1024 searches");
     }
@@ -100,7 +100,7 @@ fn counting_is_exact_and_optional() {
     }
 }
 
-/// A search examines entries of its queue, at least the entry found. Other calls examine none.
+/// A search counts entries of its queue, at least the found entry. Other calls count no entries.
 fn assert_counted(name: &str, event: &Event, outcome: &Outcome, before: Attempts, after: Attempts) {
     let (posted, unexpected) = (after.posted - before.posted, after.unexpected - before.unexpected);
     let plausible = match (event, outcome) {
@@ -111,7 +111,10 @@ fn assert_counted(name: &str, event: &Event, outcome: &Outcome, before: Attempts
         (Event::Arrive(_) | Event::ArriveBatch(_), _) => unexpected == 0,
         _ => posted == 0 && unexpected == 0,
     };
-    assert!(plausible, "{name}: {event} came to {outcome:?} and examined {posted}, {unexpected}");
+    assert!(
+        plausible,
+        "{name}: {event} returned {outcome:?}, and examined {posted} receives and {unexpected} messages"
+    );
 }
 
 #[test]
@@ -165,7 +168,7 @@ fn close_frees_memory_of_peers() {
     assert_eq!(after.peak_bytes, before.peak_bytes);
 }
 
-/// The arrival matches the last of `masks` receives with different masks.
+/// Attempts of an arrival that matches the last of `masks` receives with different masks.
 fn last_mask(name: &str, masks: u64, source: fn(u64) -> u64) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..masks {
@@ -187,7 +190,8 @@ fn many_masks_cost_as_documented() {
         for name in ["list", "rank_array", "bins", "four_d", "partner", "vector", "fuzzy", "optimistic"] {
             assert_eq!(last_mask(name, masks, |_| 7), masks, "{name}");
         }
-        // Engines with queues by source find the receives. `bins` has all in one wildcard list.
+        // With one source per receive, engines with queues by source examine one receive. `bins` has one
+        // wildcard list.
         assert_eq!(last_mask("bins", masks, |id| id), masks);
         assert_eq!(last_mask("rank_array", masks, |id| id), 1);
         assert_eq!(last_mask("four_d", masks, |id| id), 1);
@@ -196,7 +200,8 @@ fn many_masks_cost_as_documented() {
     }
 }
 
-/// The arrival matches the last receive, one in each of `contexts` communicators.
+/// Attempts of an arrival that matches the only receive of the last of `contexts` communicators, and bytes
+/// per communicator.
 fn last_context(name: &str, contexts: u64) -> (u64, u64) {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..contexts {
@@ -211,7 +216,7 @@ fn last_context(name: &str, contexts: u64) -> (u64, u64) {
 
 #[test]
 fn thousand_communicators_cost_as_documented() {
-    // One queue for all communicators.
+    // These engines have one queue for all communicators.
     for name in ["list", "partner", "vector", "fuzzy", "fuzzy:bits=32"] {
         assert_eq!(last_context(name, 1000).0, 1000, "{name}");
     }
@@ -220,7 +225,7 @@ fn thousand_communicators_cost_as_documented() {
     }
     let (examined, _) = last_context("bins", 1000);
     assert!(examined <= 16, "{examined} of 1000 communicators in 256 bins");
-    // With one entry. `optimistic` has a table of 128 bins for each.
+    // Bytes per communicator with one entry. `optimistic` has 128 bins per communicator.
     for (name, most) in [
         ("list", 80),
         ("bins", 140),
@@ -254,14 +259,14 @@ fn keys_separate_thousand_communicators() {
         }
         // 1000 random keys of 8 bits give 1951 colliding pairs.
         let (_, in_vain) = engine.statistics()[0];
-        assert!(in_vain <= most, "{name}: {in_vain} verified in vain");
+        assert!(in_vain <= most, "{name}: {in_vain} verified without a match");
     }
 }
 
 #[test]
 fn visit_shows_entries_of_context() {
     let (_, shape) = generate::SHAPES[0];
-    // More contexts than an engine counts separately.
+    // More contexts than those for which an engine keeps counts.
     let shape = generate::StreamParameters { contexts: 200, maintenance: 1, ..shape };
     for variant in engines::variants().filter(|variant| !variant.is_tight) {
         let mut engine = engines::create(&variant.name).unwrap();
@@ -293,19 +298,18 @@ fn visit_shows_entries_of_context() {
 enum Growth {
     /// Independent of the queue length.
     Constant,
-    /// Doubling the queue doubles the additional attempts, from 64 or from 256 entries.
+    /// Proportional to the queue length: each doubling of the queue doubles the additional attempts.
     Linear,
 }
 
-/// Entries are queued in order and requested youngest first, so that a linear search visits the whole queue.
+/// A workload. Entries are queued in order and requested youngest first, so that a linear search visits the
+/// whole queue.
 struct Workload {
     name: &'static str,
     queue: Queue,
-    /// Keys of the nth entry.
     keys: Keys,
-    /// Receives use `MPI_ANY_SOURCE`.
     any_source: bool,
-    /// Receives take the oldest message first.
+    /// Entries are requested oldest first.
     in_order: bool,
 }
 
@@ -377,7 +381,7 @@ fn examined_per_search(name: &str, workload: &Workload, queued: u64) -> f64 {
 mod promised {
     use super::Growth::{self, Constant as C, Linear as L};
 
-    /// Documented growth for queues up to and beyond the table size, for adjustable tables also with a larger
+    /// Documented growth of attempts: with the default table, and for adjustable tables also with a larger
     /// table.
     pub const GROWTH: &[(&str, [Growth; 8])] = &[
         // posted: one source, many sources, any source, in order; unexpected: the same.
@@ -403,11 +407,12 @@ mod promised {
     ];
 }
 
-/// Returns true if attempts at three queue lengths, each twice the one before, contradict the growth.
+/// Returns true if the attempts with three queue lengths, each twice the previous length, contradict
+/// `growth`.
 fn disagrees(growth: Growth, [once, twice, four_times]: [f64; 3]) -> bool {
     let (first, second) = (twice - once, four_times - twice);
     match growth {
-        // Collisions depend on the load. The smallest linear growth is six.
+        // Collisions depend on the fill of the table. The smallest linear growth is six.
         Growth::Constant => four_times - once >= 2.0,
         Growth::Linear => first < 1.5 || !(1.8..2.2).contains(&(second / first)),
     }
@@ -435,7 +440,7 @@ fn wrong_growth_is_rejected() {
     assert!(disagrees(Growth::Linear, square) && disagrees(Growth::Constant, square));
 }
 
-/// The page of an engine, its lines joined.
+/// The manual page of an engine, with its lines joined.
 fn page(engine: &str) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/engines");
     let text = std::fs::read_to_string(format!("{folder}/{engine}.md")).unwrap();
@@ -450,8 +455,11 @@ fn pages_state_memory_of_receive() {
         post(&mut *engine, 0, 0, 0);
         engine.footprint().now_bytes()
     });
-    let says = format!("{adaptive} bytes against {bins} in a process with one receive posted");
-    assert!(page("adaptive").contains(&says), "docs/reference/engines/adaptive.md does not say: {says}");
+    let sentence = format!("{adaptive} bytes against {bins} in a process with one receive posted");
+    assert!(
+        page("adaptive").contains(&sentence),
+        "docs/reference/engines/adaptive.md lacks the sentence: {sentence}"
+    );
 }
 
 #[test]

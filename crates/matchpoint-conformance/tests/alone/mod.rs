@@ -1,4 +1,4 @@
-//! A concurrent engine with the interface of other engines, for one thread. The wrapper does not allocate.
+//! Adapter of a concurrent engine to the trait `Engine`, for one thread. The adapter does not allocate.
 
 use matchpoint::concurrent::Concurrent;
 use matchpoint::{Engine, forwarded};

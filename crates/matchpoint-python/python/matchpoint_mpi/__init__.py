@@ -86,8 +86,8 @@ def analyze(
 def read_trace(path: Path, ranks: Sequence[int] | None = None) -> Calls:
     """Opens a trace as a table of all calls, with the columns of `matchpoint convert`.
 
-    Nothing is read before a library asks for the data. The data arrives in batches of some megabytes. Times are
-    nanoseconds of the rank's clock. `ranks`: only the calls of these ranks.
+    The trace is read when a library requests the data, in batches of some megabytes. Times are nanoseconds of the
+    rank's clock. `ranks`: only the calls of these ranks.
 
     >>> calls = read_trace("traces/lulesh-8", ranks=[0])
     >>> calls.column_names[:6]
@@ -100,7 +100,7 @@ def events(path: Path, rank: int, *, arrivals: str | None = None, limit: int = 2
     """Returns the posts, arrivals, probes and cancels of one rank of a trace, in the order of the replay.
 
     Columns: `event` (post, arrive, probe, matched_probe, cancel, retract), `id`, `context`, `source`, `tag`; -1 is a
-    wildcard. `limit`: highest number of events; a rank with more events is an error. An event needs about 200 bytes.
+    wildcard. `limit`: maximum number of events; more events are an error. An event needs about 200 bytes of memory.
 
     >>> table = events("traces/lulesh-8", rank=0)
     >>> table.column_names
@@ -111,13 +111,13 @@ def events(path: Path, rank: int, *, arrivals: str | None = None, limit: int = 2
 
 
 def replay(events: object, engine: Engine | str) -> Replay:
-    """Plays a table of events on an engine at full speed, batch by batch.
+    """Calls an engine with each event of a table, at full speed and batch by batch.
 
     `events`: any table with `__arrow_c_stream__` and the columns of `events`; `context` is optional. A null is an
     error, except the id of a probe.
     `engine`: an engine, or a name. The engine keeps its queues after the replay.
-    Returns the time of the engine's calls in seconds, and a table of outcomes: `matched`, the id of the entry taken or
-    found, and `done` of a cancel or retract.
+    Returns the time of the engine's calls in seconds, and a table of outcomes: `matched` is the id of the entry that
+    matched or was found, and `done` is the result of a cancel or retract.
 
     >>> engine = Engine("list", counting=True)
     >>> result = replay(events("traces/lulesh-8", rank=0), engine)
@@ -213,14 +213,14 @@ def bench(
 
 
 def _list(names: Sequence[str] | str | None) -> list[str] | None:
-    """A list of names from a list or one name."""
+    """Returns a list of names, from a list or a single name."""
     return [names] if isinstance(names, str) else None if names is None else list(names)
 
 
 def _options(**options: object) -> list[str]:
-    """Words of a command line: an option for each value, repeated for a list."""
+    """Returns the options of a command line. A list becomes several options of the same name."""
     words: list[str] = []
     for name, value in options.items():
-        for one in value if isinstance(value, list) else [] if value is None else [value]:
-            words.append(f"--{name.replace('_', '-')}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+        for item in value if isinstance(value, list) else [] if value is None else [value]:
+            words.append(f"--{name.replace('_', '-')}={os.fspath(item) if isinstance(item, os.PathLike) else item}")
     return words

@@ -7,8 +7,8 @@ import sys
 import time
 from typing import Callable, Iterator, Optional
 
-#: Calls shorter than this show no bar, in seconds.
-_QUICK_S = 0.5
+#: Seconds after which a call shows a progress bar.
+_DELAY_S = 0.5
 
 Notify = Optional[Callable[[int, int], None]]
 
@@ -21,21 +21,21 @@ def _is_notebook() -> bool:
 
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Notify]:
-    """Yields a function of the work done and the whole work; None outside of notebooks."""
+    """Yields a function that shows the progress: notify(done, total). Yields None outside of notebooks."""
     if not _is_notebook():
         yield None
         return
     from IPython.display import HTML, display
 
-    begin, handle, shown = time.monotonic(), None, None
+    begin, handle, shown_percent = time.monotonic(), None, None
 
-    def notify(done: int, whole: int) -> None:
-        nonlocal handle, shown
-        part = min(100 * done // whole, 100) if whole else 0
-        if part == shown or time.monotonic() - begin < _QUICK_S:
+    def notify(done: int, total: int) -> None:
+        nonlocal handle, shown_percent
+        percent = min(100 * done // total, 100) if total else 0
+        if percent == shown_percent or time.monotonic() - begin < _DELAY_S:
             return
-        shown = part
-        bar = HTML(f'<label>{label} <progress max="100" value="{part}"></progress> {part} %</label>')
+        shown_percent = percent
+        bar = HTML(f'<label>{label} <progress max="100" value="{percent}"></progress> {percent} %</label>')
         if handle is None:
             handle = display(bar, display_id=True)
         else:

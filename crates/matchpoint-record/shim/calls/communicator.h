@@ -72,7 +72,7 @@ static inline bool has_members(MPI_Comm *made)
 }
 
 /* Writes the members of a communicator after the call that created it. */
-static void note_members(struct lane *lane, MPI_Comm comm)
+static void write_members(struct lane *lane, MPI_Comm comm)
 {
     int inter = 0, own_size = 0, other_size = 0;
     MPI_Group own, other;
@@ -132,7 +132,7 @@ static int add_unrecorded(int result, MPI_Comm *made)
             memcpy(record + WORD_FIELDS, fields, sizeof fields);                                         \
             commit(lane, record, WORD_FIELDS + words);                                                   \
             if (remark)                                                                                  \
-                note_members(lane, *made);                                                               \
+                write_members(lane, *made);                                                              \
         }                                                                                                \
         if (has_members(made))                                                                           \
             queues_add(*made, strchr(FIELDS, 'q') == NULL); /* with a request, it is incomplete */       \
@@ -162,10 +162,10 @@ static uint64_t string_hash(const char *string)
         if (lane == NULL)                                                                                \
             return REAL(NAME)(comm);                                                                     \
         uint64_t word = comm_word(*comm);                                                                \
-        unsigned before = calls_back(lane);                                                              \
+        unsigned before = begin_callbacks(lane);                                                         \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(comm);                                                                   \
-        entered = called_back(lane, before, entered);                                                    \
+        entered = end_callbacks(lane, before, entered);                                                  \
         if (FAILED(result))                                                                              \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin(lane, CODE(NAME), 1, entered, ticks());                                 \

@@ -218,11 +218,11 @@ static uint64_t *put_all(uint64_t *end, const uint64_t *record, size_t count, co
 }
 
 #if defined(OPEN_MPI)
-#define LEAVES_SOME false
+#define MAY_LEAVE_REQUESTS false
 #else
 /* MPICH waits for all requests if statuses are ignored, otherwise it returns at the first error. The recorder always
  * passes statuses. If the application ignores them, the recorder waits for the remaining requests. */
-#define LEAVES_SOME true
+#define MAY_LEAVE_REQUESTS true
 #endif
 
 static __attribute__((cold, noinline)) bool has_active(int count, const MPI_Request requests[])
@@ -243,7 +243,7 @@ CALL(Waitall, "QC", (int count, MPI_Request requests[], MPI_Status statuses[]), 
     uint64_t *record = begin_requests(lane, several, requests, several);
     uint64_t entered = ticks();
     int result = REAL(Waitall)(count, requests, reported != NULL ? reported : statuses);
-    if (FAILED(result) && LEAVES_SOME && reported != statuses && has_active(count, requests))
+    if (FAILED(result) && MAY_LEAVE_REQUESTS && reported != statuses && has_active(count, requests))
         REAL(Waitall)(count, requests, statuses);
     uint64_t left = ticks();
     if (record != NULL && is_in_place(lane, record)) {

@@ -84,21 +84,21 @@ CALL(Finalize, "", (void), ())
     unsigned before = 0;
     if (lane != NULL) {
         recording_pause();
-        before = calls_back(lane);
+        before = begin_callbacks(lane);
     }
     uint64_t entered = ticks();
     int result = REAL(Finalize)();
     world.open &= FAILED(result);
     if (lane == NULL)
         return result;
-    entered = called_back(lane, before, entered);
+    entered = end_callbacks(lane, before, entered);
     put_plain(lane, CODE(Finalize), entered);
     if (sessions_open == 0)
         recording_end("finalize");
     return leave(lane, result);
 }
 
-/* Recorded in any context, for example in an error handler within another call. */
+/* MPI_Abort is recorded in any context, for example in an error handler within another call. */
 CALL(Abort, "", (MPI_Comm comm, int code), (comm, code))
 {
     struct lane *lane = enter();

@@ -1,5 +1,6 @@
-//! Random calls, recorded and read: the reader returns every call and result. A simulated MPI library returns
-//! results that the program chooses, so the test needs no MPI.
+//! Test: the reader returns every recorded call and result of a program with random calls.
+//!
+//! A simulated MPI library returns results that the program chooses, so the test needs no MPI.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,10 +12,10 @@ use matchpoint_record::recording::{Recording, Settings};
 use matchpoint_trace::call::{Action, NewComm, Peer, RequestId, SendArgs, Status, TagArg};
 use matchpoint_trace::{Call, Function};
 
-/// Begins a thread of `program.c`.
+/// Bytes of the first send of each thread of `program.c`.
 const FIRST_BYTES: u64 = 777_777_777;
 
-fn here() -> PathBuf {
+fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/random")
 }
 
@@ -26,8 +27,8 @@ fn run(command: &mut Command) {
 fn build(folder: &Path) -> PathBuf {
     let cc = || {
         let mut cc = Command::new("cc");
-        cc.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-I"]).arg(here().join("../../shim/abi"));
-        cc.current_dir(here());
+        cc.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-I"]).arg(source_folder().join("../../shim/abi"));
+        cc.current_dir(source_folder());
         cc
     };
     let (library, program) = (folder.join("libmpi_abi.so.0"), folder.join("program"));
@@ -41,7 +42,8 @@ fn build(folder: &Path) -> PathBuf {
     program
 }
 
-/// Requests are numbered in order of their start, as in the program, because ids are reused.
+/// Lines of text of a thread's calls, as `program.c` writes them. Requests are numbered in order of their
+/// start, because ids are reused.
 #[derive(Default)]
 struct Lines {
     begun: BTreeMap<RequestId, usize>,
@@ -49,7 +51,7 @@ struct Lines {
     text: String,
 }
 
-fn peer(peer: Peer) -> String {
+fn format_peer(peer: Peer) -> String {
     match peer {
         Peer::Rank(rank) => rank.to_string(),
         Peer::Any => "any".to_owned(),
@@ -68,7 +70,7 @@ fn status(status: Option<Status>) -> String {
     match status {
         None => "none".to_owned(),
         Some(status) if status.cancelled => "cancelled".to_owned(),
-        Some(status) => format!("{},{},{}", peer(status.source), tag(status.tag), bytes(status.bytes)),
+        Some(status) => format!("{},{},{}", format_peer(status.source), tag(status.tag), bytes(status.bytes)),
     }
 }
 
@@ -95,16 +97,16 @@ impl Lines {
         match call.action {
             Action::Send { args, request } => {
                 let request = self.begin(request);
-                format!("{name} {} {} {}{request}", peer(args.dest), args.tag, bytes(args.bytes))
+                format!("{name} {} {} {}{request}", format_peer(args.dest), args.tag, bytes(args.bytes))
             }
             Action::Receive { args, request, status: received } => {
                 let end =
                     if request.is_some() { self.begin(request) } else { format!(" {}", status(received)) };
-                format!("{name} {} {} {}{end}", peer(args.source), tag(args.tag), bytes(args.bytes))
+                format!("{name} {} {} {}{end}", format_peer(args.source), tag(args.tag), bytes(args.bytes))
             }
             Action::Probe { args, found, status: reported, .. } => {
                 let found = u8::from(found);
-                format!("{name} {} {} {found} {}", peer(args.source), tag(args.tag), status(reported))
+                format!("{name} {} {} {found} {}", format_peer(args.source), tag(args.tag), status(reported))
             }
             Action::Complete { .. } => {
                 let mut line = name.to_owned();
@@ -150,7 +152,7 @@ fn reader_returns_recorded_calls() {
     assert_eq!((recorded.ranks, recorded.left_out, recorded.incomplete), (2000, 0, vec![]));
 
     let trace = matchpoint_trace::open(&folder.path().join("trace")).unwrap();
-    // Threads that run one after the other share a number in the trace.
+    // Threads that run one after the other have the same number in the trace.
     let mut threads: BTreeMap<i32, Lines> = BTreeMap::new();
     let mut now: BTreeMap<u16, i32> = BTreeMap::new();
     let mut reader = trace.rank(0).unwrap();

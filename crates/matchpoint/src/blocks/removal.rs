@@ -1,33 +1,36 @@
 //! Removal of entries from a queue in blocks, and compaction of the queue.
 
-use super::{Blocks, Found, Keys, LANES, NEWEST, SPARSE, SlotIndex, before, bit, place, set_bits};
+use super::{
+    Blocks, Found, Keys, LANES, NEWEST, SPARSE, SlotIndex, lane_bit, lanes_before, set_bits, slot_index,
+};
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Removes the entry found and compacts the blocks around it. Returns nothing: callers need 8 of the 40
-    /// bytes, and copying bytes just stored with other widths delayed a ping-pong by 5 ns.
+    /// Removes the found entry and merges sparse neighbouring blocks. Does not return the entry, because
+    /// callers need only 8 of its 40 bytes: the copy delayed a ping-pong by 5 ns.
     #[inline]
     pub(crate) fn take<S>(&mut self, scheme: &S, found: Found)
     where
         K: Keys<T, S>,
     {
-        self.remove(found.place);
-        if found.place != NEWEST
-            && self.blocks[found.place as usize / LANES].count <= SPARSE
+        self.remove(found.slot);
+        if found.slot != NEWEST
+            && self.blocks[found.slot as usize / LANES].count <= SPARSE
             && self.order.len() - self.front > 1
         {
             self.merge_neighbours(scheme, self.front + found.at as usize);
         }
     }
 
-    /// Moves no other entries. Call [`compact`](Self::compact) before the next push or search.
+    /// Removes an entry without moves of others. Call [`compact`](Self::compact) before the next push or
+    /// search.
     #[inline]
-    pub(crate) fn remove(&mut self, place: SlotIndex) {
-        if place == NEWEST {
+    pub(crate) fn remove(&mut self, slot: SlotIndex) {
+        if slot == NEWEST {
             self.newest = None;
             return;
         }
-        let block = &mut self.blocks[place as usize / LANES];
-        block.live &= !bit(place);
+        let block = &mut self.blocks[slot as usize / LANES];
+        block.live &= !lane_bit(slot);
         block.count -= 1;
         self.stored -= 1;
     }
@@ -37,15 +40,15 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
-        // Compacted blocks are before `kept`. Separate removals would move the later block numbers each time.
+        // Blocks before index `kept` are compacted. One pass moves each block number at most once.
         let mut kept = self.front;
         for at in self.front..self.order.len() {
             let block = self.order[at];
             if self.count(at) == 0 {
-                self.vacate(block);
+                self.free_block(block);
             } else if kept > self.front && self.count(kept - 1) + self.count(at) <= SPARSE {
-                self.join(scheme, self.order[kept - 1], block);
-                self.vacate(block);
+                self.append_block(scheme, self.order[kept - 1], block);
+                self.free_block(block);
             } else {
                 self.order[kept] = block;
                 kept += 1;
@@ -53,7 +56,7 @@ impl<T: Copy, K> Blocks<T, K> {
         }
         self.order.truncate(kept);
         if kept == self.front {
-            // The next push must not use a removed block.
+            // Otherwise the next push uses a removed block.
             self.order.clear();
             self.front = 0;
         }
@@ -79,11 +82,11 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
-        self.join(scheme, self.order[at], self.order[at + 1]);
+        self.append_block(scheme, self.order[at], self.order[at + 1]);
         self.drop_block(at + 1);
     }
 
-    fn join<S>(&mut self, scheme: &S, to: u32, from: u32)
+    fn append_block<S>(&mut self, scheme: &S, to: u32, from: u32)
     where
         K: Keys<T, S>,
     {
@@ -99,19 +102,19 @@ impl<T: Copy, K> Blocks<T, K> {
         let live = std::mem::take(&mut self.blocks[from as usize].live);
         self.blocks[from as usize].count = 0;
         for old in set_bits(live) {
-            let entry = self.entries[place(from, old) as usize];
-            self.entries[place(to, lane) as usize] = entry;
+            let entry = self.entries[slot_index(from, old) as usize];
+            self.entries[slot_index(to, lane) as usize] = entry;
             self.blocks[to as usize].keys.set(scheme, lane as usize, &entry);
             lane += 1;
         }
-        self.blocks[to as usize].live = before(lane);
+        self.blocks[to as usize].live = lanes_before(lane);
         self.blocks[to as usize].count = lane;
         lane
     }
 
-    /// The shorter side of `order` moves.
+    /// Removes a block from `order`. The shorter side of `order` moves.
     fn drop_block(&mut self, at: usize) {
-        self.vacate(self.order[at]);
+        self.free_block(self.order[at]);
         if at - self.front < self.order.len() - at {
             self.order.copy_within(self.front..at, self.front + 1);
             self.front += 1;
@@ -120,7 +123,7 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    fn vacate(&mut self, block: u32) {
+    fn free_block(&mut self, block: u32) {
         self.blocks[block as usize].vacant = self.vacant;
         self.vacant = block;
     }

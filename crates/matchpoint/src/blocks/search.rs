@@ -1,6 +1,6 @@
 //! Search of a queue in blocks.
 
-use super::{Block, Blocks, NEWEST, SlotIndex, before, place};
+use super::{Block, Blocks, NEWEST, SlotIndex, lanes_before, slot_index};
 use crate::effort::Effort;
 use crate::engine::Queue;
 use crate::scan::{Kernel, Lanes, Search};
@@ -16,7 +16,7 @@ pub(crate) trait Pattern<T, K> {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    pub(crate) place: SlotIndex,
+    pub(crate) slot: SlotIndex,
     /// Index of the entry's block, counted from the front.
     pub(super) at: u32,
 }
@@ -36,13 +36,13 @@ impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, 
 
     #[inline(always)]
     fn run<L: Lanes>(&mut self, lanes: L) -> Option<Found> {
-        // By value: the compiler would load references again for every block.
+        // Copies, because the compiler loads references again for every block.
         let OldestSearch { order, blocks, entries, pattern, which, ref mut effort, ref mut false_hits } =
             *self;
         let key = pattern.key();
         let mut at = 0;
         loop {
-            // Nearly all blocks have no hit. A separate loop frees the registers that verification needs.
+            // Most blocks have no hit. In a separate loop, these need no registers for verification.
             let (number, mut hits) = loop {
                 let &number = order.get(at as usize)?;
                 let block = &blocks[number as usize];
@@ -56,10 +56,10 @@ impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, 
             let live = blocks[number as usize].live;
             while hits != 0 {
                 let lane = hits.trailing_zeros();
-                let place = place(number, lane);
-                if pattern.matches(&entries[place as usize]) {
-                    effort.examined(which, u64::from((live & before(lane)).count_ones()) + 1);
-                    return Some(Found { place, at });
+                let slot = slot_index(number, lane);
+                if pattern.matches(&entries[slot as usize]) {
+                    effort.examined(which, u64::from((live & lanes_before(lane)).count_ones()) + 1);
+                    return Some(Found { slot, at });
                 }
                 false_hits.examined(which, 1);
                 hits &= hits - 1;
@@ -71,8 +71,8 @@ impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, 
 }
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Compares the oldest entry before a kernel runs: programs that receive in arrival order never need the
-    /// kernel.
+    /// Finds the oldest match. Compares the oldest entry first, because many programs receive in arrival
+    /// order.
     #[inline]
     pub(crate) fn find<W: Pattern<T, K>, E: Effort>(
         &self,
@@ -84,10 +84,10 @@ impl<T: Copy, K> Blocks<T, K> {
     ) -> Option<Found> {
         if self.stored != 0 {
             let block = self.order[self.front];
-            let oldest = place(block, self.blocks[block as usize].live.trailing_zeros());
+            let oldest = slot_index(block, self.blocks[block as usize].live.trailing_zeros());
             if pattern.matches(&self.entries[oldest as usize]) {
                 effort.examined(which, 1);
-                return Some(Found { place: oldest, at: 0 });
+                return Some(Found { slot: oldest, at: 0 });
             }
             if self.stored == 1 {
                 effort.examined(which, 1);
@@ -109,6 +109,6 @@ impl<T: Copy, K> Blocks<T, K> {
         }
         let newest = self.newest.as_ref()?;
         effort.examined(which, 1);
-        pattern.matches(newest).then_some(Found { place: NEWEST, at: 0 })
+        pattern.matches(newest).then_some(Found { slot: NEWEST, at: 0 })
     }
 }

@@ -1,4 +1,4 @@
-//! Compares queues in blocks with a `Vec`, for every available kernel.
+//! Tests of queues in blocks: comparison with a `Vec`, with every available kernel.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -46,7 +46,7 @@ impl Pattern<Number, Low> for Number {
 
 type Numbers = Blocks<Number, Low>;
 
-fn all(queue: &Numbers) -> Vec<Number> {
+fn all_values(queue: &Numbers) -> Vec<Number> {
     queue.iter().map(|(_, at)| *queue.get(at)).collect()
 }
 
@@ -65,31 +65,31 @@ fn play(kernel: Kernel, steps: u32, mut choose: impl FnMut(u32) -> u32) {
     let (mut effort, mut false_hits, mut examined) = (Attempts::default(), Attempts::default(), 0);
     for step in 0..steps {
         let wanted = Number(choose(600));
-        // The queue grows for 1000 steps, then shrinks.
+        // The queue grows for 1000 steps, then shrinks for 1000.
         if choose(100) < if step % 2000 < 1000 { 60 } else { 40 } {
             queue.push(&(), wanted).unwrap();
             plain.push(wanted);
         } else if choose(10) == 0 && !plain.is_empty() {
-            // As a cancel does.
+            // The calls of a cancel.
             let at = choose(plain.len() as u32) as usize;
-            let place = queue.iter().nth(at).expect("as many as there are").1;
-            queue.remove(place);
+            let slot = queue.iter().nth(at).expect("the index is in bounds").1;
+            queue.remove(slot);
             queue.compact(&());
             plain.remove(at);
         } else {
             let found = queue.find(kernel, Queue::Posted, &wanted, &mut effort, &mut false_hits);
             let expected = plain.iter().position(|other| *other == wanted);
             examined += expected.map_or(plain.len(), |at| at + 1) as u64;
-            assert_eq!(found.map(|found| *queue.get(found.place)), expected.map(|at| plain[at]));
+            assert_eq!(found.map(|found| *queue.get(found.slot)), expected.map(|at| plain[at]));
             if let (Some(found), Some(at)) = (found, expected) {
                 queue.take(&(), found);
                 plain.remove(at);
             }
         }
         assert_eq!(queue.len(), plain.len());
-        assert_eq!(effort.posted, examined, "entries are counted as a list counts them");
+        assert_eq!(effort.posted, examined, "attempts equal those of a list");
         if step % 16 == 0 {
-            assert_eq!(all(&queue), plain);
+            assert_eq!(all_values(&queue), plain);
             assert_invariants(&queue);
         }
     }
@@ -107,7 +107,7 @@ fn blocks_match_vector_on_all_kernels() {
 }
 
 #[test]
-fn long_lived_entries_move_to_new_blocks() {
+fn sparse_blocks_are_merged() {
     let kernel = Kernel::named("scalar").unwrap();
     let mut queue = Numbers::default();
     for number in 0..if cfg!(miri) { 300 } else { 64 * 64 } {
@@ -124,7 +124,7 @@ fn long_lived_entries_move_to_new_blocks() {
     }
     let (entries, blocks) = (queue.len(), queue.order().len());
     assert!(entries < 500 && blocks * 32 < entries + 64, "{entries} entries in {blocks} blocks");
-    assert!(queue.blocks.len() <= blocks + 2, "{} blocks were made", queue.blocks.len());
+    assert!(queue.blocks.len() <= blocks + 2, "{} blocks were allocated", queue.blocks.len());
 }
 
 #[test]
@@ -144,47 +144,48 @@ fn freed_blocks_are_reused() {
     }
 }
 
-fn numbers(queue: &Numbers) -> HashMap<usize, u32> {
+fn block_numbers(queue: &Numbers) -> HashMap<usize, u32> {
     queue.order().iter().map(|number| (ptr::from_ref(number).addr(), *number)).collect()
 }
 
-fn written(queue: &mut Numbers, call: impl FnOnce(&mut Numbers)) -> usize {
-    let before = numbers(queue);
+fn count_written_numbers(queue: &mut Numbers, call: impl FnOnce(&mut Numbers)) -> usize {
+    let old = block_numbers(queue);
     call(queue);
-    numbers(queue).iter().filter(|(place, number)| before.get(place) != Some(number)).count()
+    block_numbers(queue).iter().filter(|(address, number)| old.get(address) != Some(number)).count()
 }
 
 fn take(queue: &mut Numbers, number: u32) {
     let kernel = Kernel::named("scalar").unwrap();
-    let found = queue.find(kernel, Queue::Posted, &Number(number), &mut (), &mut ()).expect("it is there");
+    let found =
+        queue.find(kernel, Queue::Posted, &Number(number), &mut (), &mut ()).expect("the entry is queued");
     queue.take(&(), found);
 }
 
 #[test]
-fn searched_blocks_bound_moved_numbers() {
+fn removal_moves_at_most_two_numbers() {
     let blocks = if cfg!(miri) { 5 } else { 100 };
     let last = blocks * LANES as u32;
     let mut queue = Numbers::default();
     (0..=last).for_each(|number| queue.push(&(), Number(number)).unwrap());
     // All entries except the oldest, from the front.
     for number in 1..last - LANES as u32 {
-        let moved = written(&mut queue, |queue| take(queue, number));
+        let moved = count_written_numbers(&mut queue, |queue| take(queue, number));
         assert!(
             moved <= 2,
-            "{moved} numbers moved when {number} went, which is in the first or second block"
+            "removal of entry {number} from the first or second block moved {moved} block numbers"
         );
     }
     // All entries except the oldest and the newest, from the back.
     let mut queue = Numbers::default();
     (0..=last).for_each(|number| queue.push(&(), Number(number)).unwrap());
     for number in (1..last).rev() {
-        let moved = written(&mut queue, |queue| take(queue, number));
-        assert!(moved <= 2, "{moved} numbers moved when {number} went, which is in the last blocks");
+        let moved = count_written_numbers(&mut queue, |queue| take(queue, number));
+        assert!(moved <= 2, "removal of entry {number} from the last blocks moved {moved} block numbers");
     }
 }
 
 #[test]
-fn new_blocks_bound_moved_numbers() {
+fn push_moves_each_block_number_once() {
     // One block fewer than the capacity of `order`.
     let blocks = if cfg!(miri) { 7 } else { 127 };
     let mut queue = Numbers::default();
@@ -193,17 +194,14 @@ fn new_blocks_bound_moved_numbers() {
     let mut moved = 0;
     let created = 4 * blocks;
     for number in 0..created * LANES as u32 {
-        moved += written(&mut queue, |queue| {
+        moved += count_written_numbers(&mut queue, |queue| {
             queue.push(&(), Number(blocks * LANES as u32 + number)).unwrap();
             take(queue, number);
         });
     }
-    // Each number is written once and moved once. All move when `order` grows.
-    assert!(
-        moved <= (2 * created + blocks + 1) as usize,
-        "{moved} numbers moved while {created} blocks were begun"
-    );
-    assert!(queue.bytes() < bytes + bytes / 16, "{bytes} bytes became {}", queue.bytes());
+    // Each number is written once and moved once. If `order` grows, all numbers move.
+    assert!(moved <= (2 * created + blocks + 1) as usize, "{created} new blocks moved {moved} block numbers");
+    assert!(queue.bytes() < bytes + bytes / 16, "memory grew from {bytes} to {} bytes", queue.bytes());
 }
 
 #[test]
@@ -213,10 +211,10 @@ fn emptied_queue_is_reusable() {
         let numbers = 1000 * round..1000 * round + 200;
         numbers.clone().for_each(|number| queue.push(&(), Number(number)).unwrap());
         numbers.clone().take(70).for_each(|number| take(&mut queue, number));
-        let places: Vec<SlotIndex> = queue.iter().map(|(_, place)| place).collect();
-        places.into_iter().for_each(|place| queue.remove(place));
+        let slots: Vec<SlotIndex> = queue.iter().map(|(_, slot)| slot).collect();
+        slots.into_iter().for_each(|slot| queue.remove(slot));
         queue.compact(&());
         assert_invariants(&queue);
-        assert_eq!(all(&queue), []);
+        assert_eq!(all_values(&queue), []);
     }
 }

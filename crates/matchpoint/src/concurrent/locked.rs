@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::footprint::Footprint;
 use crate::forwarded;
 
-/// One engine behind one lock, as in MPI libraries. Benchmarks compare other engines with it.
+/// One engine behind one lock, as in MPI libraries. The baseline of benchmarks.
 pub struct Locked(Mutex<Box<dyn Engine>>);
 
 impl Locked {
@@ -17,7 +17,7 @@ impl Locked {
     }
 
     fn call<A>(&self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
-        // As usable as a single-threaded engine after a panic.
+        // After a panic under the lock, the engine stays usable, as without threads.
         call(&mut **self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -6,16 +6,16 @@
 //! ```
 //!
 //! *Correctness.* Entries of two contexts never match. In a spread context every receive has a source, so
-//! entries of two sources never match. Entries that can match, or that have an order, are in the same shard.
-//! A call takes effect while it holds the shard's lock.
+//! entries of two sources never match. Entries that can match or have an order are in the same shard. A call
+//! takes effect under the shard's lock.
 //!
-//! *End of spreading.* The assertion is withdrawn, or a message with unknown source arrives. This call takes
-//! all locks. It moves the context's entries, in order, to a new engine at its home shard. The engine exists
-//! until the context is closed. Timestamps keep the order of messages; receives of different sources have no
-//! order. After a failed allocation the context is still spread.
+//! *End of spreading.* A call withdraws the assertion, or a message with unknown source arrives. This call
+//! takes all locks, and moves the context's entries in order to a new engine at the context's home shard. The
+//! new engine exists until the context is closed. Timestamps keep the order of messages; receives of
+//! different sources have no order. After a failed allocation the context is still spread.
 //!
-//! *Shard of a call.* A call reads the table of spread contexts and an epoch, takes the lock, and reads the
-//! epoch again. Both change only under all locks. In the common case, threads write no shared cache line.
+//! *Shard of a call.* A call reads an epoch and the table of spread contexts, takes the lock, and reads the
+//! epoch again. Epoch and table change only under all locks. So threads usually write no shared cache line.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,10 +28,10 @@ use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 
-/// Spread contexts. Of two context ids with the same slot, only the first is spread.
+/// Slots for spread contexts. Of two contexts with the same slot, only the first is spread.
 const SPREAD: usize = 256;
 
-/// Data of one lock, in separate cache lines.
+/// One lock with its data, in separate cache lines.
 #[repr(align(128))]
 struct Shard(Mutex<ShardState>);
 
@@ -65,7 +65,7 @@ impl ShardState {
 pub struct Sharded {
     shards: Vec<Shard>,
     name: String,
-    /// The context id + 1; 0 in a free slot.
+    /// Context id + 1 of each spread context; 0 in a free slot.
     spread: Vec<AtomicU64>,
     epoch: AtomicU64,
     stamp: AtomicU64,
@@ -114,11 +114,11 @@ impl Sharded {
     }
 
     fn lock(&self, at: usize) -> MutexGuard<'_, ShardState> {
-        // As usable as a single-threaded engine after a panic.
+        // After a panic under the lock, the engine stays usable, as without threads.
         self.shards[at].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Always in the same order.
+    /// Takes all locks, always in the same order, so that no deadlock occurs.
     fn lock_all(&self) -> AllLocks<'_> {
         (0..self.shards.len()).map(|at| self.lock(at)).collect()
     }
@@ -131,7 +131,8 @@ impl Sharded {
         act: impl FnOnce(&mut ShardState, bool) -> A,
     ) -> A {
         loop {
-            // Pairs with the release in `change`: a thread that reads the new epoch also reads the new table.
+            // Pairs with the release in `set_spread`: a thread that reads the new epoch also reads the new
+            // table.
             let epoch = self.epoch.load(Ordering::Acquire);
             let is_spread = self.is_spread(context);
             let at = match source {
@@ -148,7 +149,7 @@ impl Sharded {
     fn set_spread(&self, _: &mut AllLocks<'_>, context: ContextId, is_spread: bool) {
         let value = if is_spread { u64::from(context.0) + 1 } else { 0 };
         self.spread_slot(context).store(value, Ordering::Relaxed);
-        // Pairs with the acquire in `at`. All locks are held.
+        // Pairs with the acquire in `with_shard`. The caller holds all locks.
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
@@ -181,7 +182,7 @@ impl Sharded {
         }
         messages.sort_unstable_by_key(|&(stamp, _)| stamp);
         let before = all[self.home_shard(context)].hints.get(context);
-        // New assertions last, because queued entries may break them.
+        // The new assertions are set last, because queued entries may break them.
         let before = Hints { no_unexpected: false, ..before };
         engine.set_hints(context, before)?;
         for &(_, message) in &messages {
@@ -227,7 +228,7 @@ impl Sharded {
     }
 }
 
-/// Spreads numbers with a constant stride evenly: MPI libraries number contexts in steps of 1 or 16.
+/// Maps numbers with a constant stride evenly to slots: MPI libraries number contexts in steps of 1 or 16.
 fn hash_to_slot(number: u64, slots: usize) -> usize {
     // Fibonacci hashing (Knuth 6.4): multiples of the golden ratio are far apart.
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -325,7 +326,7 @@ impl Concurrent for Sharded {
     }
 
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        // Such messages are never in a spread context.
+        // A message with unknown source is never in a spread context.
         let context = message.envelope.context;
         self.with_shard(context, None, |shard, _| shard.engine(context).readdress(message, source))
     }
@@ -438,7 +439,11 @@ mod tests {
                 let mut load = vec![0; slots];
                 (0..4 * slots as u64).for_each(|number| load[hash_to_slot(number * distance, slots)] += 1);
                 let most = load.iter().max().copied().unwrap_or_default();
-                assert!(most <= 8, "{most} of {} at a distance of {distance} have one of {slots}", 4 * slots);
+                assert!(
+                    most <= 8,
+                    "{most} of {} context ids in steps of {distance} share one of {slots} slots",
+                    4 * slots
+                );
             }
         }
     }

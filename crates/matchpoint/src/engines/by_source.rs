@@ -1,5 +1,7 @@
-//! Common part of `rank_array` and `four_d`: each communicator has two queues per source, and a queue of
-//! any-source receives. The engines differ in the table of sources ([`Sources`]).
+//! Engine with a pair of queues per source and communicator: the common part of `rank_array` and `four_d`.
+//!
+//! Each communicator also has a queue of any-source receives. The engines differ in the table of sources
+//! ([`Sources`]).
 
 use crate::communicators::Communicators;
 use crate::effort::Effort;
@@ -10,14 +12,15 @@ use crate::hints::{HintTable, Order};
 use crate::linked::{Aged, LinkedQueue, Slab, SlotIndex};
 use crate::maintenance::{self, Queues};
 
-/// The message queue uses links 0.
+/// The queues of a source. The queue of messages uses the first links of a message.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Peer {
     pub(super) posted: LinkedQueue,
     pub(super) unexpected: LinkedQueue,
 }
 
-/// A second pair of links, if any, links all messages of a communicator in arrival order.
+/// Unexpected messages. With `L` = 2, the second links of a message connect all messages of a communicator in
+/// arrival order.
 pub(super) type Messages<const L: usize> = Slab<Aged<Message>, L>;
 
 /// Messages of a communicator in arrival order; empty if `L` is 1.
@@ -26,11 +29,11 @@ pub(super) type Arrivals = LinkedQueue<1>;
 pub(super) trait Sources<const L: usize>: Send + 'static {
     type SourceTableParameters: Copy + Send + 'static;
 
-    /// True: an arrival compares receives of its source and any-source receives in the order of ages. False:
-    /// the queue of its source, then the older any-source receives.
+    /// True: an arrival compares receives of its source and any-source receives in posted order. False: the
+    /// receives of its source first, then older any-source receives.
     const IS_MERGED: bool;
 
-    fn new(shape: Self::SourceTableParameters) -> Self;
+    fn new(parameters: Self::SourceTableParameters) -> Self;
 
     fn order(_: Self::SourceTableParameters) -> Order {
         Order::Total
@@ -41,14 +44,14 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
     fn get_or_insert(
         &mut self,
         source: Rank,
-        shape: Self::SourceTableParameters,
+        parameters: Self::SourceTableParameters,
     ) -> Result<&mut Peer, Refused>;
 
     fn search_all(
         &self,
         messages: &Messages<L>,
         arrivals: Arrivals,
-        shape: Self::SourceTableParameters,
+        parameters: Self::SourceTableParameters,
         examined: &mut u64,
         matches: impl Fn(SlotIndex, &Message) -> bool + Copy,
     ) -> Option<SlotIndex>;
@@ -63,12 +66,12 @@ struct Communicator<S> {
 }
 
 impl<S> Communicator<S> {
-    fn new<const L: usize>(shape: S::SourceTableParameters) -> Self
+    fn new<const L: usize>(parameters: S::SourceTableParameters) -> Self
     where
         S: Sources<L>,
     {
         Communicator {
-            sources: S::new(shape),
+            sources: S::new(parameters),
             any_source: LinkedQueue::default(),
             arrivals: LinkedQueue::default(),
         }
@@ -78,13 +81,13 @@ impl<S> Communicator<S> {
     fn posted_queue<const L: usize>(
         &mut self,
         selector: &Selector,
-        shape: S::SourceTableParameters,
+        parameters: S::SourceTableParameters,
     ) -> Result<&mut LinkedQueue, Refused>
     where
         S: Sources<L>,
     {
         match selector.source() {
-            Wild::Is(source) => Ok(&mut self.sources.get_or_insert(source, shape)?.posted),
+            Wild::Is(source) => Ok(&mut self.sources.get_or_insert(source, parameters)?.posted),
             _ => Ok(&mut self.any_source),
         }
     }
@@ -92,21 +95,21 @@ impl<S> Communicator<S> {
 
 pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
     communicators: Communicators<Communicator<S>>,
-    shape: S::SourceTableParameters,
+    parameters: S::SourceTableParameters,
     posted: Slab<Aged<Receive>, 1>,
     unexpected: Messages<L>,
     clock: u64,
     hints: HintTable,
-    /// Maximum bytes before the last `close`. Only `close` frees memory.
+    /// Maximum bytes until the last `close`. Only `close` frees memory.
     peak_bytes: u64,
     effort: E,
 }
 
 impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
-    pub(super) fn new(shape: S::SourceTableParameters) -> Self {
+    pub(super) fn new(parameters: S::SourceTableParameters) -> Self {
         BySource {
             communicators: Communicators::default(),
-            shape,
+            parameters,
             posted: Slab::default(),
             unexpected: Slab::default(),
             clock: 0,
@@ -117,7 +120,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
     }
 
     fn find_unexpected(&mut self, selector: &Selector) -> Option<SlotIndex> {
-        // Avoids a second table lookup for receives posted before their messages.
+        // Saves a second lookup for receives posted before their messages.
         if self.unexpected.len() == 0 {
             return None;
         }
@@ -128,7 +131,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
             Wild::Is(source) => sources
                 .get_mut(source)
                 .and_then(|peer| peer.unexpected.search(&self.unexpected, u64::MAX, &mut examined, matches)),
-            _ => sources.search_all(&self.unexpected, *arrivals, self.shape, &mut examined, matches),
+            _ => sources.search_all(&self.unexpected, *arrivals, self.parameters, &mut examined, matches),
         };
         self.effort.examined(Queue::Unexpected, examined);
         found
@@ -156,9 +159,9 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         self.clock += 1;
-        let open = || Communicator::new(self.shape);
-        let communicator = self.communicators.find_or_open(receive.selector.context(), open)?;
-        let queue = communicator.posted_queue(&receive.selector, self.shape)?;
+        let new = || Communicator::new(self.parameters);
+        let communicator = self.communicators.find_or_insert(receive.selector.context(), new)?;
+        let queue = communicator.posted_queue(&receive.selector, self.parameters)?;
         let at = self.posted.insert(Aged { value: receive, age: self.clock })?;
         queue.push(&mut self.posted, at);
         Ok(())
@@ -167,9 +170,10 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
     #[inline]
     pub(super) fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
         self.clock += 1;
-        let open = || Communicator::new(self.shape);
-        let communicator = self.communicators.find_or_open(message.envelope.context, open)?;
-        let queue = &mut communicator.sources.get_or_insert(message.envelope.source, self.shape)?.unexpected;
+        let new = || Communicator::new(self.parameters);
+        let communicator = self.communicators.find_or_insert(message.envelope.context, new)?;
+        let queue =
+            &mut communicator.sources.get_or_insert(message.envelope.source, self.parameters)?.unexpected;
         let at = self.unexpected.insert(Aged { value: message, age: self.clock })?;
         queue.push(&mut self.unexpected, at);
         if L > 1 {
@@ -208,7 +212,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
         let communicator = self.communicators.find(selector.context());
         // The queue of the source exists.
         if let Some(Ok(queue)) =
-            communicator.map(|communicator| communicator.posted_queue(&selector, self.shape))
+            communicator.map(|communicator| communicator.posted_queue(&selector, self.parameters))
         {
             queue.unlink(&mut self.posted, at);
         }
@@ -234,9 +238,9 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
         let Some(Communicator { sources, .. }) = self.communicators.find(named.context) else {
             return Ok(());
         };
-        sources.get_or_insert(named.source, self.shape)?;
-        sources.get_or_insert(old.source, self.shape)?.unexpected.unlink(&mut self.unexpected, at);
-        sources.get_or_insert(named.source, self.shape)?.unexpected.insert(&mut self.unexpected, at);
+        sources.get_or_insert(named.source, self.parameters)?;
+        sources.get_or_insert(old.source, self.parameters)?.unexpected.unlink(&mut self.unexpected, at);
+        sources.get_or_insert(named.source, self.parameters)?.unexpected.insert(&mut self.unexpected, at);
         self.unexpected.get_mut(at).value.envelope = named;
         Ok(())
     }
@@ -257,7 +261,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Engine for BySource<S, E, L> {
     }
 
     fn order(&self) -> Order {
-        S::order(self.shape)
+        S::order(self.parameters)
     }
 
     fn footprint(&self) -> Footprint {

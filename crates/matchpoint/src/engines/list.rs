@@ -1,4 +1,5 @@
-//! `list`: two linear queues, as in MPICH and MVAPICH. The simplest engine, and the oracle of all tests.
+//! `list`: two linear queues, as in MPICH and MVAPICH. The simplest engine, and a reference for other
+//! engines.
 //!
 //! Post, arrive, probe, cancel and retract are O(entries of the queue searched).
 
@@ -22,8 +23,8 @@ pub(super) const SPEC: Spec = Spec {
     },
 };
 
-/// Removes an entry, usually the head, without moving others. Without the branch, an arrival at depth 0 takes
-/// 248 or 282 instructions, depending on the inlining of `remove`.
+/// Removes an entry, usually the head. The branch avoids a dependence on inlining of `remove`: without the
+/// branch, an arrival that matches the head takes 248 or 282 instructions.
 #[inline]
 fn take<T>(queue: &mut VecDeque<T>, at: usize) -> Option<T> {
     if at == 0 { queue.pop_front() } else { queue.remove(at) }
@@ -120,17 +121,17 @@ impl<E: Effort> Engine for List<E> {
         let Some(at) = self.unexpected.iter().position(|unexpected| unexpected.id == message.id) else {
             return Ok(Readdressed::Unchanged);
         };
-        let nameless = self.unexpected[at].envelope;
-        if nameless.source != Rank::UNKNOWN {
+        let old = self.unexpected[at].envelope;
+        if old.source != Rank::UNKNOWN {
             return Ok(Readdressed::Unchanged);
         }
-        let named = Envelope { source, ..nameless };
-        let earliest = self.posted.iter().position(|receive| receive.selector.matches(&named));
-        if let Some(receive) = earliest.and_then(|earliest| self.posted.remove(earliest)) {
+        let new = Envelope { source, ..old };
+        let oldest = self.posted.iter().position(|receive| receive.selector.matches(&new));
+        if let Some(receive) = oldest.and_then(|oldest| self.posted.remove(oldest)) {
             self.unexpected.remove(at);
             return Ok(Readdressed::Matched(receive.id));
         }
-        self.unexpected[at].envelope = named;
+        self.unexpected[at].envelope = new;
         Ok(Readdressed::SourceSet)
     }
 
@@ -165,13 +166,13 @@ impl<E: Effort> Engine for List<E> {
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
         self.posted.retain(|receive| {
-            let here = receive.selector.context() == context;
+            let is_in_context = receive.selector.context() == context;
             match receive.selector.source() {
-                Wild::Is(named) if here && named == source => {
+                Wild::Is(exact) if is_in_context && exact == source => {
                     drained.receives.push(receive.id);
                     return false;
                 }
-                Wild::Any if here => drained.pending.push(receive.id),
+                Wild::Any if is_in_context => drained.pending.push(receive.id),
                 _ => {}
             }
             true

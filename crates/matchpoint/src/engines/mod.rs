@@ -1,10 +1,10 @@
 //! Engines by name.
 //!
-//! Each engine is a file or folder, with a `mod` line here and a `SPEC` in [`REGISTRY`]. Programs add engines
-//! of other crates with [`register`]. `docs/reference/engines/` has the costs and measurements of each
-//! engine.
+//! Each engine is a file or folder, with a `SPEC` in [`REGISTRY`]. Programs add engines of other crates with
+//! [`register`]. `docs/reference/engines/` has the costs and measurements of each engine.
 //!
-//! Names have the form `name:key=value,…` on the command line, in the C ABI and in environment variables.
+//! Names have the form `name:key=value,…` on the command line, in the C interface and in environment
+//! variables.
 
 pub mod adaptive;
 pub mod bins;
@@ -51,7 +51,7 @@ static OTHERS: OnceLock<&'static [Spec]> = OnceLock::new();
 /// # Panics
 /// On the second call.
 pub fn register(others: &'static [Spec]) {
-    assert!(OTHERS.set(others).is_ok(), "other engines are made known once");
+    assert!(OTHERS.set(others).is_ok(), "`register` is called once");
 }
 
 /// [`REGISTRY`] and the [added](register) engines.
@@ -122,7 +122,7 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { spec, given })
     }
 
-    /// The value of a parameter, or its default.
+    /// The value of parameter `key`, or its default.
     ///
     /// # Errors
     /// The value does not parse as `T`.
@@ -131,12 +131,12 @@ impl<'a> Arguments<'a> {
     /// If the [`Spec`] does not list `key`.
     pub fn get<T: FromStr>(&self, key: &str) -> Result<T, NameError> {
         let default = self.spec.parameters.iter().find(|parameter| parameter.key == key);
-        let default = default.expect("an engine reads only the parameters it lists");
+        let default = default.expect("the engine's `SPEC` lists the parameter");
         let text = self.given.iter().find(|(of, _)| *of == key).map_or(default.default, |(_, value)| value);
         text.parse().map_err(|_| self.invalid(key, text))
     }
 
-    /// A numeric value, checked against `bounds`.
+    /// The number given for parameter `key`.
     ///
     /// # Errors
     /// The value does not parse as `T`, or is outside `bounds`.
@@ -151,10 +151,10 @@ impl<'a> Arguments<'a> {
         Err(self.invalid(key, &number.to_string()))
     }
 
-    /// One of `words`.
+    /// The value that belongs to the given word of `words`.
     ///
     /// # Errors
-    /// The value is another word.
+    /// The given word is not in `words`.
     pub fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, NameError> {
         let given: String = self.get(key)?;
         let found = words.iter().find(|(word, _)| *word == given);
@@ -253,7 +253,7 @@ pub fn at_process(name: &str, process: u64, processes: u64) -> String {
 pub struct Variant {
     /// Name with arguments.
     pub name: String,
-    /// The table is so small that [`Refused::Full`](crate::Refused::Full) may occur.
+    /// The table is so small that calls may return [`Refused::Full`](crate::Refused::Full).
     pub is_tight: bool,
 }
 
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recipe_shows_code_of_engines() {
+    fn contributing_page_quotes_engine_code() {
         let recipe = include_str!("../../../../CONTRIBUTING.md");
         let shown: Vec<&str> =
             recipe.split("```rust,ignore\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();

@@ -1,14 +1,14 @@
-//! Fallback from a table of fixed size to software matching.
+//! Fallback from an engine with a table of fixed size to matching in software.
 //!
 //! "If the number of posted receives exceeds this capacity, the application must fall back to software tag
-//! matching" (García et al. 2024, §III-B, §IV-E). In Matchpoint, the engine itself falls back.
+//! matching" (García et al. 2024, §III-B, §IV-E). In Matchpoint, the engine falls back.
 //!
-//! * When the table is full, a post moves all entries, in order, to an unbounded engine, [`NAME`]. After a
+//! * If the table is full, a post moves all entries, in order, to the unbounded engine `hybrid`. After a
 //!   failed allocation, the engine is unchanged and the receive is refused.
-//! * When both queues are empty, the engine uses its tables again. So entries move at most once, and the
+//! * After both queues are empty, the engine uses its table again. So entries move at most once, and the
 //!   return cannot fail.
-//! * Assertions are set in both engines, first in the idle engine, which has no entries that could break an
-//!   assertion. Both engines keep their memory.
+//! * Both engines get each assertion, first the idle engine, which has no entries. Both engines keep their
+//!   memory.
 
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, MsgId, Receive, RecvId, Refused};
@@ -24,13 +24,13 @@ const NAME: &str = "hybrid";
 pub(super) const FULL: Parameter = Parameter {
     key: "full",
     default: "refuse",
-    meaning: "what becomes of receives that the table has no room for: refuse (the caller changes engines), software (matched by hybrid, with all that is queued, until nothing is queued)",
+    meaning: "what happens to a receive beyond the table: refuse (the caller uses another engine), software (hybrid matches all entries until both queues are empty)",
 };
 
 pub(super) trait Tables: Engine {
     fn hints_on(&self, context: ContextId) -> Hints;
 
-    /// Keeps assertions and memory.
+    /// Removes all entries, without change of assertions and memory.
     fn clear(&mut self);
 }
 
@@ -44,13 +44,13 @@ pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is
 
 struct WithFallback<E> {
     tables: E,
-    /// The software engine, created together with the tables because memory may be exhausted later.
+    /// The fallback engine, created with the tables because memory may be exhausted later.
     software: Box<dyn Engine>,
-    /// All entries are in `software`, else in `tables`.
+    /// True: all entries are in `software`. False: in `tables`.
     has_fallen_back: bool,
     fallbacks: u64,
     moved_entries: u64,
-    /// Comparisons during migrations, which reported attempts exclude.
+    /// Attempts of migrations, which reported attempts exclude.
     migration_attempts: Attempts,
     peaks: Peaks,
 }
@@ -58,7 +58,7 @@ struct WithFallback<E> {
 #[derive(Clone, Copy, Default)]
 struct Peaks {
     both: u64,
-    /// Peak memory of the tables at the last update of `both`. The next field is the peak of `software`.
+    /// Peak bytes of the tables at the last update of `both`.
     tables: u64,
     software: u64,
 }
@@ -137,7 +137,7 @@ impl<E: Tables> WithFallback<E> {
     }
 
     /// Peak of the sum of both engines' memory. Only [`Engine::close`] and [`Engine::set_hints`] change the
-    /// size of the idle engine, so a peak since the last update coincided with its current size.
+    /// size of the idle engine. So a new peak of one engine coincided with the current size of the other.
     fn peaks(&self) -> Peaks {
         let (tables, software) = (self.tables.footprint(), self.software.footprint());
         let reached = |engine: Footprint, before: u64, other: Footprint| {
@@ -173,7 +173,7 @@ impl<E: Tables> Engine for WithFallback<E> {
         idle.set_hints(context, hints)?;
         let set = in_use.set_hints(context, hints);
         if set.is_err() {
-            // Needs no memory: the table of hints has the context.
+            // Cannot fail: the hint table already has the context.
             idle.set_hints(context, before)?;
         }
         set

@@ -1,16 +1,16 @@
 //! `ucx`: hash buckets over the 64-bit tag, as in UCX (`ucp_tag_match.inl`, `tag_match.c`).
 //!
-//! * UCX has no source. The MPI library puts context, source and tag into the 64 bits, in its own order
-//!   (`tags`).
-//! * A receive without a wildcard has a full mask and is in the bucket of its tag. All other receives are in
-//!   one list.
-//! * An arrival compares its bucket and the list in the order of sequence numbers, and takes the first match.
+//! * UCX has no source. The MPI library puts context, source and tag into the 64 bits; the parameter `tags`
+//!   selects the library.
+//! * A receive without a wildcard has a full mask ([`Selector::exact`](crate::Selector::exact) returns an
+//!   envelope), and is in the bucket of its tag. Wildcard receives are in one list.
+//! * An arrival compares the receives of its bucket and of the list by sequence number, and takes the first
+//!   match.
 //! * A message is in the bucket of its tag and in the list of all messages. A receive with a full mask
-//!   searches the bucket, others the list.
+//!   searches the bucket, a wildcard receive the list.
 //!
-//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. Otherwise structure and
-//! costs are those of [`bins`](super::bins). [`Selector::exact`](crate::Selector::exact) represents the full
-//! mask.
+//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. Structure and costs are
+//! otherwise those of [`bins`](super::bins).
 
 use super::bins::{Bins, Scheme};
 use super::{Arguments, Built, Parameter, Spec};
@@ -53,7 +53,7 @@ enum Tags {
 }
 
 impl Tags {
-    /// Fields wider than the library's overlap, which affects the bucket but no match.
+    /// The 64-bit tag. Fields wider than the library's overlap, which changes the bucket but no match.
     #[inline]
     fn join(self, envelope: &Envelope) -> u64 {
         let (context, source, tag) = (u64::from(envelope.context.0), envelope.source.0, envelope.tag.0);

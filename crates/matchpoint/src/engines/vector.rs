@@ -1,12 +1,12 @@
 //! `vector`: sources in one array, tags in another, both compared by SIMD (fuzzy paper §IV-A).
 //!
 //! A block has 64 sources and 64 tags of 32 bits. In the posted queue, each source and tag also has a mask,
-//! as in Open MPI's `vectors`. An arrival reads masks only in blocks with wildcards. A receive with a
-//! wildcard searches messages under its masks.
+//! as in Open MPI's `vectors`. An arrival reads masks only in blocks with wildcards. A wildcard receive
+//! compares messages under its masks.
 //!
 //! Differences from the paper: the upper half of a 64-bit tag is folded into the lower by exclusive or, and
-//! hits are verified. One queue serves all communicators (see [`fuzzy`](super::fuzzy)), and the context is
-//! folded into the source. `blocks.rs` describes removals.
+//! hits are verified. One queue has the entries of all communicators (see [`fuzzy`](super::fuzzy)), and the
+//! context is folded into the source.
 
 use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::blocks::Keys;
@@ -28,13 +28,13 @@ pub(super) const SPEC: Spec = Spec {
 pub(super) const ISA: Parameter = Parameter {
     key: "isa",
     default: "auto",
-    meaning: "instruction set: avx512, avx2, sse2, neon, scalar; auto is what MATCHPOINT_ISA says, else the fastest here",
+    meaning: "instruction set: avx512, avx2, sse2, neon, scalar; auto: the value of MATCHPOINT_ISA, else the fastest of this processor",
 };
 
 pub(super) fn kernel(arguments: &Arguments<'_>) -> Result<Kernel, NameError> {
     let isa: String = arguments.get(ISA.key)?;
     Kernel::named(&isa)
-        .map_err(|error| NameError::new("the instruction set cannot be had", error.to_string()))
+        .map_err(|error| NameError::new("the instruction set is not available", error.to_string()))
 }
 
 fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
@@ -46,7 +46,7 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     })
 }
 
-/// The hash of 0 is 0, so that keys of the first context equal the paper's.
+/// Hash of a context. The hash of 0 is 0, so that keys of context 0 equal the paper's.
 pub(super) fn hash_context(context: crate::ContextId) -> u32 {
     context.0.wrapping_mul(0x9E37_79B1)
 }

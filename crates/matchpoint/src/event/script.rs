@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
     Ok(events)
 }
 
-/// Long sequences of events with consecutive ids become one line.
+/// Prints a script. Eight or more equal events with consecutive ids become one line.
 pub fn print(events: &[Event]) -> String {
     let mut text = String::new();
     let mut rest = events;
@@ -68,7 +68,7 @@ pub fn print(events: &[Event]) -> String {
 /// Minimum events of a range line.
 const RUN_MIN: usize = 8;
 
-/// Maximum events of a line, so that short scripts do not fill the memory.
+/// Maximum events of a range line, so that a short script does not exhaust memory.
 const RUN_MAX: u64 = 1 << 22;
 
 /// Id of the receive or message in an event that may be part of a range.
@@ -103,14 +103,14 @@ fn parse_event_range(
     to: &str,
     out: &mut Vec<Event>,
 ) -> Result<(), ScriptError> {
-    const EXPECTED: &str = "two names of one kind (r1..r9) in a post, an arrival, a cancel or a retraction";
+    const EXPECTED: &str = "a range of ids (r1..r9, m1..m9) in post, arrive, cancel or retract";
     let [mut first, mut last] =
         [parse_event(&line.replacen(word, from, 1))?, parse_event(&line.replacen(word, to, 1))?];
     let (Some(from), Some(to)) = (id_mut(&mut first).copied(), id_mut(&mut last).copied()) else {
         return Err(error(word, EXPECTED));
     };
     if from.abs_diff(to) >= RUN_MAX {
-        return Err(error(word, "a run of no more than 4194304 events"));
+        return Err(error(word, "a range of at most 4194304 events"));
     }
     let mut add = |at: u64| {
         id_mut(&mut first).into_iter().for_each(|name| *name = at);
@@ -221,7 +221,7 @@ struct Words<'a>(std::str::SplitWhitespace<'a>);
 
 impl<'a> Words<'a> {
     fn take(&mut self, expected: &'static str) -> Result<&'a str, ScriptError> {
-        self.0.next().ok_or(error("nothing more", expected))
+        self.0.next().ok_or(error("end of line", expected))
     }
 }
 
@@ -231,9 +231,9 @@ fn error(read: &str, expected: &'static str) -> ScriptError {
 
 const EVENT: &str = "post, arrive, arrive_batch, probe, matched_probe, cancel, retract, readdress, set_hints, close or \
                      fail_source";
-const SELECTOR: &str = "context/source/tag, `*` for what is left open, value~ignore for a masked tag";
-const ENVELOPE: &str = "context/source/tag, `?` for a source not known yet";
-const SOURCE: &str = "a source, `?` for one not known";
+const SELECTOR: &str = "context/source/tag, with `*` for a wildcard, value~ignore for a masked tag";
+const ENVELOPE: &str = "context/source/tag, with `?` for an unknown source";
+const SOURCE: &str = "a source, or `?` for an unknown source";
 
 fn parse_event(line: &str) -> Result<Event, ScriptError> {
     let mut words = Words(line.split_whitespace());
@@ -345,7 +345,7 @@ fn parse_selector(words: &mut Words<'_>) -> Result<Selector, ScriptError> {
 
 fn parse_hints(word: &str) -> Result<Hints, ScriptError> {
     const EXPECTED: &str =
-        "no_any_source, no_any_tag, exact_length, allow_overtaking or no_unexpected, with commas between";
+        "no_any_source, no_any_tag, exact_length, allow_overtaking or no_unexpected, separated by commas";
     let mut hints = Hints::default();
     for name in word.split(',').filter(|name| !name.is_empty()) {
         let assertion = ASSERTIONS.iter().find(|(word, _)| *word == name);
@@ -384,7 +384,7 @@ fail_source 0 ?
     }
 
     #[test]
-    fn runs_are_one_line() {
+    fn range_of_events_is_one_line() {
         let text = "\
 post r1..r70000 0/*/0x10~0xf
 arrive m18446744073709551600..m18446744073709551615 0/3/7
@@ -403,25 +403,25 @@ post r2 0/0/1
 
     #[test]
     fn script_error_reports_line_and_expected_text() {
-        for (text, says) in [
+        for (text, expected) in [
             ("\n# fine\npost r1 0/1/2\nreceive r1", "line 4: read `receive`, expected post, arrive,"),
             ("post m1 0/1/2", "line 1: read `m1`, expected a receive's id (r1)"),
-            ("post r1", "line 1: read `nothing more`, expected context/source/tag"),
-            ("cancel r1", "line 1: read `nothing more`, expected context/source/tag, `*`"),
-            ("retract m1", "line 1: read `nothing more`, expected context/source/tag, `?`"),
-            ("readdress m1 3", "line 1: read `3`, expected context/source/tag, `?`"),
-            ("readdress m1 0/?/2", "line 1: read `nothing more`, expected a source"),
+            ("post r1", "line 1: read `end of line`, expected context/source/tag"),
+            ("cancel r1", "line 1: read `end of line`, expected context/source/tag, with `*`"),
+            ("retract m1", "line 1: read `end of line`, expected context/source/tag, with `?`"),
+            ("readdress m1 3", "line 1: read `3`, expected context/source/tag, with `?`"),
+            ("readdress m1 0/?/2", "line 1: read `end of line`, expected a source"),
             ("post r1 0/1", "line 1: read `0/1`, expected context/source/tag"),
-            ("arrive m1 0/*/2", "line 1: read `*`, expected context/source/tag, `?`"),
+            ("arrive m1 0/*/2", "line 1: read `*`, expected context/source/tag, with `?`"),
             ("close 4294967296", "line 1: read `4294967296`, expected a context id of 32 bits"),
             ("close 0 1", "line 1: read `1`, expected the end of the line"),
-            ("close 0..1", "line 1: read `0..1`, expected two names of one kind"),
+            ("close 0..1", "line 1: read `0..1`, expected a range of ids"),
             ("arrive m1..r2 0/1/2", "line 1: read `r2`, expected a message's id (m1)"),
-            ("cancel r0..r4194304 0/1/2", "line 1: read `r0..r4194304`, expected a run of no more than"),
+            ("cancel r0..r4194304 0/1/2", "line 1: read `r0..r4194304`, expected a range of at most"),
             ("set_hints 0 fast", "line 1: read `fast`, expected no_any_source,"),
         ] {
             let error = parse(text).unwrap_err().to_string();
-            assert!(error.starts_with(says), "{error}");
+            assert!(error.starts_with(expected), "{error}");
         }
     }
 }

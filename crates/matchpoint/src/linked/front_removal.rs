@@ -2,11 +2,11 @@
 
 use super::{LinkedQueue, NIL, Slab, SlotIndex};
 
-/// Entries removed from the slab but still linked at the front of a queue. The caller must
+/// Entries at the front of a queue that are removed from the slab but still linked. The caller must
 /// [unlink](LinkedQueue::unlink_front) these entries before any other operation.
 #[derive(Clone, Copy)]
 pub(crate) struct FrontRemoval {
-    /// The last removed entry. [`NIL`] if no entry was removed from the front.
+    /// The tail of the queue, read from the links of its first entry; [`NIL`] before the first removal.
     tail: SlotIndex,
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remaining_slots_form_chain() {
+    fn removed_front_leaves_valid_links() {
         for taken in 1..=4_u8 {
             let (mut slab, mut queue) = (Slab::<u8, 1>::default(), LinkedQueue::<0>::default());
             for value in 0..4 {
@@ -77,8 +77,8 @@ mod tests {
                 queue.push(&mut slab, at);
             }
             let values = queue.iter(&slab).map(|(_, &value)| value).collect::<Vec<_>>();
-            assert_eq!(values, (taken..9).collect::<Vec<_>>(), "the tail is known");
-            assert_eq!(slab.places(), 9 - usize::from(taken), "vacant places are used first");
+            assert_eq!(values, (taken..9).collect::<Vec<_>>(), "new entries are at the tail");
+            assert_eq!(slab.slot_count(), 9 - usize::from(taken), "free slots are used first");
             let last = queue.iter(&slab).last().unwrap().0;
             queue.unlink(&mut slab, last);
             assert_eq!(queue.iter(&slab).count(), 8 - usize::from(taken));

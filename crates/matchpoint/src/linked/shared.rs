@@ -1,7 +1,6 @@
 //! A slab shared by several threads, which remove entries from different queues.
 //!
-//! Only the thread of a queue changes the links of its entries, so threads need neither locks nor atomic
-//! operations.
+//! One thread uses a queue and the links of its entries, so threads need neither locks nor atomic operations.
 
 #![allow(unsafe_code)]
 
@@ -67,7 +66,7 @@ impl<T: Copy> SharedSlab<'_, T> {
         taken: &mut RemovedEntries,
         accept: impl Fn(&T) -> Option<A>,
     ) -> Option<A> {
-        assert!(queue < self.queues.len(), "a chain that was lent");
+        assert!(queue < self.queues.len(), "the queue was passed to `share`");
         // SAFETY: in bounds by the assertion; the caller guarantees that only this thread uses the queue.
         let head = unsafe { &mut *self.queues.cast::<LinkedQueue>().wrapping_add(queue) };
         let mut at = head.head;
@@ -94,7 +93,7 @@ impl<T: Copy> SharedSlab<'_, T> {
         None
     }
 
-    /// As [`LinkedQueue::unlink`].
+    /// Unlinks an entry, as [`LinkedQueue::unlink`].
     ///
     /// # Safety
     /// Only this thread uses the queue.
@@ -113,13 +112,13 @@ impl<T: Copy> SharedSlab<'_, T> {
         }
     }
 
-    /// Loads the first entry into the cache: loads of many queues overlap.
+    /// Loads the first entry into the cache, so that the loads of many queues overlap.
     ///
     /// # Safety
     /// No other thread is in a call with the same `queue`.
     #[inline]
     pub(crate) unsafe fn prefetch_head(&self, queue: usize) -> u64 {
-        assert!(queue < self.queues.len(), "a chain that was lent");
+        assert!(queue < self.queues.len(), "the queue was passed to `share`");
         // SAFETY: in bounds; the caller guarantees that only this thread uses the queue.
         let head = unsafe { (*self.queues.cast::<LinkedQueue>().wrapping_add(queue)).head };
         // SAFETY: an entry of this queue, which only this thread uses.

@@ -10,11 +10,11 @@ use std::arch::x86_64::*;
 
 use super::{InstructionSet, Kernel, LANES, Lanes, Search};
 
-/// Only [`run`] creates a value, which implies AVX-512BW.
+/// Proof that the processor has AVX-512BW: only [`run`] creates a value.
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
-/// All features of [`compiled`].
+/// True if the processor has all features of [`compiled`].
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("bmi1")

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A search is generic over [`Lanes`]: five comparisons of a key with the [64](LANES) keys of a block, with a
-//! 64-bit result. A value of a kernel type implies its instructions, so calls are safe.
-//! [`MATCHPOINT_ISA`](ENVIRONMENT) selects an instruction set.
+//! 64-bit result. Values of a kernel type exist only if the processor has the instructions, so calls are
+//! safe. [`MATCHPOINT_ISA`](ENVIRONMENT) selects an instruction set.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -27,7 +27,7 @@ use std::fmt::{self, Display};
 /// Keys of a block: the bytes that one AVX-512BW instruction compares.
 pub(crate) const LANES: usize = 64;
 
-/// Selects an instruction set by its [name](InstructionSet::name).
+/// Environment variable with the [name](InstructionSet::name) of the instruction set to use.
 pub const ENVIRONMENT: &str = "MATCHPOINT_ISA";
 
 /// Instruction sets of the kernels, fastest first.
@@ -46,7 +46,7 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    /// Fastest first.
+    /// All instruction sets, fastest first.
     pub const ALL: [InstructionSet; 5] = [
         InstructionSet::Avx512,
         InstructionSet::Avx2,
@@ -66,7 +66,7 @@ impl InstructionSet {
         }
     }
 
-    /// True if the processor has the instructions, and this build a kernel.
+    /// True if the processor has the instructions and this build has a kernel.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(all(target_arch = "x86_64", has_avx512_intrinsics))]
@@ -81,14 +81,13 @@ impl InstructionSet {
         }
     }
 
-    /// Fastest first.
+    /// The available instruction sets, fastest first.
     pub fn available() -> impl Iterator<Item = InstructionSet> {
         InstructionSet::ALL.into_iter().filter(|set| set.is_available())
     }
 }
 
-/// The error for an unavailable instruction set: its name, the option with this name, and the available
-/// instruction sets.
+/// Error for an unavailable instruction set, with its name, the option, and the available instruction sets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unavailable(String);
 
@@ -102,7 +101,7 @@ impl std::error::Error for Unavailable {}
 
 /// Comparisons with all keys of a block: bit *n* of the result is for lane *n*.
 ///
-/// Every method is `inline(always)`, and so compiled for the instruction set.
+/// Every method is `inline(always)`, so that it is compiled for the instruction set.
 pub(crate) trait Lanes: Copy {
     fn equal_u8(self, keys: &[u8; LANES], key: u8) -> u64;
     fn equal_u16(self, keys: &[u16; LANES], key: u16) -> u64;
@@ -128,16 +127,16 @@ impl Kernel {
         set.is_available().then_some(Kernel(set))
     }
 
-    /// `auto` selects the kernel that [`ENVIRONMENT`] names, or the fastest.
+    /// The kernel called `name`. `auto`: the kernel that [`ENVIRONMENT`] names, or the fastest.
     ///
     /// # Errors
     /// The instruction set is unknown or unavailable.
     pub(crate) fn named(name: &str) -> Result<Self, Unavailable> {
         if name != "auto" {
-            return Kernel::require(name, "isa");
+            return Kernel::by_name(name, "isa");
         }
         match std::env::var_os(ENVIRONMENT) {
-            Some(name) if !name.is_empty() => Kernel::require(&name.to_string_lossy(), ENVIRONMENT),
+            Some(name) if !name.is_empty() => Kernel::by_name(&name.to_string_lossy(), ENVIRONMENT),
             _ => Ok(Kernel::fastest_here()),
         }
     }
@@ -151,12 +150,12 @@ impl Kernel {
         Kernel::named("auto").unwrap_or_else(|_| Kernel::fastest_here())
     }
 
-    fn require(name: &str, by: &str) -> Result<Self, Unavailable> {
+    fn by_name(name: &str, by: &str) -> Result<Self, Unavailable> {
         let set = InstructionSet::ALL.into_iter().find(|set| set.name() == name);
         set.and_then(Kernel::of).ok_or_else(|| {
             let known = if set.is_some() { "not available here" } else { "no instruction set" };
             let there: Vec<_> = InstructionSet::available().map(InstructionSet::name).collect();
-            Unavailable(format!("{by}={name} is {known}; there are {}", there.join(", ")))
+            Unavailable(format!("{by}={name} is {known}; available are {}", there.join(", ")))
         })
     }
 
@@ -165,8 +164,8 @@ impl Kernel {
         self.0
     }
 
-    /// Dispatch costs one predictable branch. `search` is a reference: a copy would load other widths than
-    /// were stored, which cost 10 ns.
+    /// Runs a search. Dispatch costs one predictable branch. `search` is a reference: a copy loads other
+    /// widths than were stored, which cost 10 ns.
     #[inline(always)]
     pub(crate) fn run<S: Search>(self, search: &mut S) -> S::Found {
         match self.0 {

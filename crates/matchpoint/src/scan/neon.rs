@@ -1,6 +1,7 @@
-//! NEON (Advanced SIMD): a comparison yields a mask per lane. NEON has no instruction for one bit per lane.
-//! Masks are narrowed to bytes, and each byte keeps the bit of its lane. Pairwise additions gather eight
-//! bytes into one.
+//! NEON (Advanced SIMD) kernel: a comparison yields a mask per lane.
+//!
+//! NEON has no instruction for one bit per lane. Masks are narrowed to bytes, each byte keeps the bit of its
+//! lane, and pairwise additions gather eight bytes into one.
 #![allow(unsafe_code, reason = "intrinsics")]
 
 use std::arch::aarch64::*;
@@ -15,22 +16,22 @@ pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
     search.run(Neon)
 }
 
-/// Bit *n* in byte *n*, for each half.
-const PLACES: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+/// In each half, byte *n* has bit *n*.
+const LANE_BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
 
-/// Four vectors of 8-bit masks to the bits of 64 lanes.
+/// Converts four vectors of 8-bit masks to 64 bits, one per lane.
 #[inline(always)]
 fn bytes(of: impl Fn(usize) -> uint8x16_t) -> u64 {
     // SAFETY: Rust's 64-bit Arm targets have NEON; the load reads a 16-byte array.
     unsafe {
-        let places = vld1q_u8(PLACES.as_ptr());
-        let place = |vector| vandq_u8(of(vector), places);
-        let sums = vpaddq_u8(vpaddq_u8(place(0), place(1)), vpaddq_u8(place(2), place(3)));
+        let lane_bits = vld1q_u8(LANE_BITS.as_ptr());
+        let lane_bit = |vector| vandq_u8(of(vector), lane_bits);
+        let sums = vpaddq_u8(vpaddq_u8(lane_bit(0), lane_bit(1)), vpaddq_u8(lane_bit(2), lane_bit(3)));
         vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(sums, sums)))
     }
 }
 
-/// Eight vectors of 16-bit masks to the bits of 64 lanes.
+/// Converts eight vectors of 16-bit masks to 64 bits, one per lane.
 #[inline(always)]
 fn halfwords(of: impl Fn(usize) -> uint16x8_t) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
@@ -38,7 +39,7 @@ fn halfwords(of: impl Fn(usize) -> uint16x8_t) -> u64 {
     bytes(|vector| unsafe { vcombine_u8(vmovn_u16(of(2 * vector)), vmovn_u16(of(2 * vector + 1))) })
 }
 
-/// Sixteen vectors of 32-bit masks to the bits of 64 lanes.
+/// Converts sixteen vectors of 32-bit masks to 64 bits, one per lane.
 #[inline(always)]
 fn words(of: impl Fn(usize) -> uint32x4_t) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]

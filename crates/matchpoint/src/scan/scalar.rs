@@ -1,4 +1,4 @@
-//! Portable kernel, one lane at a time, with which tests compare the others.
+//! Portable kernel, one lane at a time. Tests compare the other kernels with this kernel.
 
 use super::{LANES, Lanes, Search};
 
@@ -10,7 +10,7 @@ pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
     search.run(Scalar)
 }
 
-/// Eight lanes at a time: one dependency chain through all 64 took three times as long.
+/// Groups of eight lanes: one dependency chain through all 64 lanes took three times as long.
 #[inline(always)]
 fn lanes<K>(keys: &[K; LANES], equal: impl Fn(usize, &K) -> bool) -> u64 {
     (0..LANES).step_by(8).fold(0, |bits, first| {

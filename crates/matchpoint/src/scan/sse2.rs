@@ -1,4 +1,4 @@
-//! SSE2 kernel, like AVX2 with vectors of half the length. Part of x86-64, so no check is necessary.
+//! SSE2 kernel: as AVX2, with half the vector length. Every x86-64 has SSE2, so no check is necessary.
 #![allow(unsafe_code, reason = "intrinsics")]
 
 use std::arch::x86_64::*;
@@ -20,7 +20,7 @@ fn load<K: Copy>(keys: &[K; LANES], vector: usize) -> __m128i {
     unsafe { _mm_loadu_si128(keys.as_ptr().cast::<u8>().add(vector * 16).cast()) }
 }
 
-/// Four vectors of 8-bit masks to the bits of 64 lanes.
+/// Converts four vectors of 8-bit masks to 64 bits, one per lane.
 #[inline(always)]
 fn bytes(of: impl Fn(usize) -> __m128i) -> u64 {
     (0..4).fold(0, |bits, vector| {
@@ -31,7 +31,7 @@ fn bytes(of: impl Fn(usize) -> __m128i) -> u64 {
     })
 }
 
-/// Eight vectors of 16-bit masks to the bits of 64 lanes.
+/// Converts eight vectors of 16-bit masks to 64 bits, one per lane.
 #[inline(always)]
 fn halfwords(of: impl Fn(usize) -> __m128i) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
@@ -39,7 +39,7 @@ fn halfwords(of: impl Fn(usize) -> __m128i) -> u64 {
     bytes(|vector| unsafe { _mm_packs_epi16(of(2 * vector), of(2 * vector + 1)) })
 }
 
-/// Sixteen vectors of 32-bit masks to the bits of 64 lanes.
+/// Converts sixteen vectors of 32-bit masks to 64 bits, one per lane.
 #[inline(always)]
 fn words(of: impl Fn(usize) -> __m128i) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]

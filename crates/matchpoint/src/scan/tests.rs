@@ -1,4 +1,4 @@
-//! Every available kernel, compared with simple loops.
+//! Tests of the kernels: each available kernel, compared with simple loops.
 
 use super::*;
 
@@ -11,7 +11,7 @@ impl Noise {
     }
 }
 
-/// Bytes, halfwords, words, words under one mask, words under a mask for each lane.
+/// Results for bytes, halfwords, words, words under one mask, words under a mask per lane.
 type Answers = [u64; 5];
 
 struct Compare<'a> {
@@ -87,11 +87,11 @@ fn kernels_equal_simple_loop() {
             }
         }
     }
-    assert!(hits > 100, "the test compared nothing equal");
+    assert!(hits > 100, "only {hits} keys were equal");
 }
 
 #[test]
-fn single_lane_is_found_anywhere() {
+fn single_equal_lane_is_found() {
     let kernels = kernels();
     for lane in 0..LANES {
         for (key, other) in [(0, u32::MAX), (u32::MAX, 0), (0x7F7F_7F7F, 0x8080_8080)] {
@@ -114,13 +114,13 @@ fn instruction_sets_are_found_by_name() {
             Ok(kernel) => assert_eq!((kernel.set(), set.is_available()), (set, true)),
             Err(error) => {
                 assert!(!set.is_available());
-                assert!(error.to_string().contains("not available here; there are "), "{error}");
+                assert!(error.to_string().contains("not available here; available are "), "{error}");
             }
         }
     }
     let error = Kernel::named("mmx").unwrap_err().to_string();
     assert!(
-        error.starts_with("isa=mmx is no instruction set; there are ") && error.ends_with("scalar"),
+        error.starts_with("isa=mmx is no instruction set; available are ") && error.ends_with("scalar"),
         "{error}"
     );
 }

@@ -5,7 +5,7 @@
 //! separate for search hits (hit depth) and search misses (miss depth). All depths are 0 unless
 //! [`engines::create_counting`](crate::engines::create_counting) created the engine.
 //!
-//! The wrapper costs two calls per search, and about half a kilobyte for [`Counts`].
+//! The wrapper costs two calls per search, and about half a kilobyte.
 
 use crate::effort::Attempts;
 use crate::engine::{Engine, MsgId, RecvId, Refused};
@@ -13,8 +13,9 @@ use crate::envelope::{Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::forwarded;
 
-/// Searches by entries examined, in powers of two. Element 0 counts searches that examined no entry, element
-/// `b` those of 2^(b−1) to 2^b − 1 entries, the last element all longer ones. Counts saturate at `u32::MAX`.
+/// Numbers of searches by entries examined, in powers of two. Element 0 counts searches that examined no
+/// entry, element `b` searches that examined 2^(b−1) to 2^b − 1 entries, the last element all longer
+/// searches. Counts saturate at `u32::MAX`.
 pub type Depths = [u32; 20];
 
 /// Counts of one queue.
@@ -24,8 +25,8 @@ pub struct QueueCounts {
     pub length_max: u64,
     /// Sum of the queue lengths at search.
     pub length_sum: u64,
-    /// Arrivals search the posted queue, posts the unexpected queue. A search refused for lack of memory
-    /// counts; a receive that breaks an assertion does not.
+    /// Searches: of the posted queue by arrivals, of the unexpected queue by posts. A call refused for lack
+    /// of memory counts; a receive that breaks an assertion does not.
     pub searches: u64,
     /// Search hits.
     pub hits: u64,
@@ -33,13 +34,13 @@ pub struct QueueCounts {
     pub attempts_hit: u64,
     /// Entries examined by search misses.
     pub attempts_miss: u64,
-    /// Entries examined per search hit.
+    /// Search hits by entries examined.
     pub depth_hit: Depths,
-    /// Entries examined per search miss.
+    /// Search misses by entries examined.
     pub depth_miss: Depths,
 }
 
-/// Probes and matched probes, counted separately, because a polling program makes very many.
+/// Counts of probes and matched probes, separate because a polling program makes very many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProbeCounts {
     /// Probes and matched probes.
@@ -61,7 +62,7 @@ pub struct Counts {
     pub probes: ProbeCounts,
 }
 
-/// Counts queue lengths and attempts of an engine.
+/// An engine, with counts of its queue lengths and attempts.
 pub struct Counted {
     engine: Box<dyn Engine>,
     counts: Counts,
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_and_misses_are_kept_apart() {
+    fn hits_and_misses_are_counted_separately() {
         let engine =
             run_script("arrive m1 0/1/1\n arrive m2 0/1/2\n post r1 0/1/2\n post r2 0/1/3\n arrive m3 0/1/3");
         let Counts { posted, unexpected, .. } = engine.counts();

@@ -1,4 +1,4 @@
-//! The library, installed as by a user, and compilers that use it.
+//! Installs the library as a user does, and compiles programs with the installed files.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,17 @@ use std::sync::OnceLock;
 
 use crate::left_out::leave_out;
 
-/// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Folder of `scripts/install`, once for all tests of a program.
+/// The folder to which `scripts/install` installed the library, once for all tests of a program.
 pub struct Installed {
     prefix: PathBuf,
-    /// Folder for programs.
     pub scratch: PathBuf,
 }
 
-/// Runs a command that must succeed.
+/// Runs a command. Panics if the command fails.
 pub fn output(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = String::from_utf8_lossy(&output.stderr);
@@ -27,12 +25,12 @@ pub fn output(command: &mut Command) -> Output {
     output
 }
 
-/// Its output.
+/// Runs a command, and returns its standard output. Panics if the command fails.
 pub fn stdout(command: &mut Command) -> String {
     String::from_utf8(output(command).stdout).unwrap()
 }
 
-/// Returns true if a tool is installed. Otherwise the test is left out.
+/// Returns true if a tool is installed. Otherwise reports that the test is left out.
 pub fn has(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
@@ -41,14 +39,15 @@ pub fn has(tool: &str) -> bool {
     found
 }
 
-/// The folder of this test's program and of the library.
+/// Cargo's folder with the built library.
 pub fn built() -> PathBuf {
     let program = env::current_exe().unwrap();
     program.ancestors().nth(2).unwrap().to_owned()
 }
 
 impl Installed {
-    /// Builds, unless `scripts/test` did, and installs. Cargo builds no C library for the tests of its package.
+    /// Installs the library. Builds it first unless `scripts/test` did, because Cargo builds no C library for
+    /// tests of its package.
     pub fn get() -> &'static Installed {
         static INSTALLED: OnceLock<Installed> = OnceLock::new();
         INSTALLED.get_or_init(|| {
@@ -62,7 +61,7 @@ impl Installed {
             if env::var_os("MATCHPOINT_LIBRARIES_BUILT").is_none() {
                 output(&mut cargo);
             }
-            // Cargo's folder for files of tests, overwritten by the next run.
+            // Cargo's folder for files of tests. The next run overwrites the files.
             let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libmatchpoint");
             let (prefix, scratch) = (folder.join("prefix"), folder.join("scratch"));
             std::fs::create_dir_all(&scratch).unwrap();
@@ -72,7 +71,7 @@ impl Installed {
         })
     }
 
-    /// Output of pkg-config with these options.
+    /// Returns the words that pkg-config prints with these options.
     pub fn flags(&self, options: &[&str]) -> Vec<String> {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig")).args(options).arg("matchpoint");
@@ -95,7 +94,7 @@ impl Installed {
         program
     }
 
-    /// Compiles a C program, warnings being errors, against the shared library.
+    /// Compiles a C program against the shared library. Warnings are errors.
     pub fn c(&self, source: &Path) -> PathBuf {
         let name = source.file_stem().unwrap().to_str().unwrap();
         self.compile("cc", "-std=c99", source, name, &self.flags(&["--libs"]))
@@ -108,12 +107,11 @@ impl Installed {
         self.compile("cc", "-std=c99", source, name, &libraries)
     }
 
-    /// Compiles against the static library, with the manual's command line that has `--static`, and `source` as its
-    /// program.c.
+    /// Compiles against the static library with the command line of the manual that has `--static`.
     pub fn c_static(&self, source: &Path) -> PathBuf {
         let manual = std::fs::read_to_string(root().join("docs/reference/c.md")).unwrap();
         let line = manual.lines().find(|line| line.starts_with("cc ") && line.contains("--static"));
-        let line = line.expect("the manual says how to link statically");
+        let line = line.expect("docs/reference/c.md has a command line with --static");
         let program = self.scratch.join("static");
         let line = line.replace("program.c", &source.display().to_string());
         let line = line.replace("-o program", &format!("-o {}", program.display()));
@@ -122,7 +120,7 @@ impl Installed {
         program
     }
 
-    /// A file of the library's folder.
+    /// The path of a file in the library's folder.
     pub fn library(&self, name: &str) -> PathBuf {
         self.prefix.join("lib").join(name)
     }
@@ -132,7 +130,7 @@ impl Installed {
         self.compile("c++", "-std=c++17", source, "cpp", &self.flags(&["--libs"]))
     }
 
-    /// A command that runs a program with the library.
+    /// Returns a command that runs a program with the installed library.
     pub fn run(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env("LD_LIBRARY_PATH", self.prefix.join("lib"));

@@ -1,4 +1,4 @@
-//! A flood of messages, drained by receives with and without wildcards.
+//! Test of a hundred thousand unexpected messages, taken by receives with and without wildcards.
 
 use super::*;
 
@@ -6,7 +6,7 @@ const MESSAGES: u64 = 100_000;
 const SOURCES: u64 = 61;
 const TAGS: u64 = 68;
 
-/// A receive of any form. Each form with a wildcard uses another index.
+/// A random selector. Each wildcard class has a separate index.
 fn any_form(choices: &mut Choices<'_>) -> Selector {
     let (source, tag) = (choices.below(SOURCES), choices.below(TAGS));
     let (source, tag) = match choices.below(6) {
@@ -20,10 +20,9 @@ fn any_form(choices: &mut Choices<'_>) -> Selector {
     Selector::new(WORLD, source, tag)
 }
 
-/// Both engines take the same message for each receive. `hybrid` compares few messages, and gives the memory
-/// back.
+/// Both engines take the same message for each receive. `hybrid` compares few messages, and frees the memory.
 #[test]
-fn wildcards_drain_flood_as_list() {
+fn flood_of_messages_matches_like_list() {
     let mut choices = Choices::Seed(34);
     let mut hybrid = engines::create_counting("hybrid:seed=1").unwrap();
     let mut list = engines::create("list").unwrap();
@@ -39,9 +38,9 @@ fn wildcards_drain_flood_as_list() {
             assert_eq!(hybrid.probe(&selector), None, "{selector}");
             selector = Selector::new(WORLD, ANY_SOURCE, ANY_TAG);
         }
-        let right = list.post(Receive::new(RecvId(id), selector)).unwrap();
-        assert!(right.is_some(), "{selector}");
-        assert_eq!(hybrid.post(Receive::new(RecvId(id), selector)), Ok(right), "receive {id}: {selector}");
+        let expected = list.post(Receive::new(RecvId(id), selector)).unwrap();
+        assert!(expected.is_some(), "{selector}");
+        assert_eq!(hybrid.post(Receive::new(RecvId(id), selector)), Ok(expected), "receive {id}: {selector}");
     }
     let compared = hybrid.attempts().unexpected / MESSAGES;
     assert!(compared < 32, "{compared} messages compared for each receive");

@@ -1,4 +1,4 @@
-//! An engine with one fault at a time.
+//! Mutant: a simple engine with one fault.
 
 mod faults;
 mod sharing;
@@ -21,7 +21,7 @@ pub struct Mutant {
     hints: HintTable,
     order: Order,
     probes: u64,
-    room: usize,
+    capacity: usize,
     memory: Memory,
 }
 
@@ -32,10 +32,10 @@ struct Memory {
     posts: u16,
     cancelled: HashSet<RecvId>,
     closed: usize,
-    ghosts: Vec<Message>,
+    stale_messages: Vec<Message>,
 }
 
-/// `last` finds the last such entry.
+/// The first entry for which `is` holds; with `last`, the last entry.
 fn find<T>(of: &VecDeque<T>, last: bool, is: impl Fn(&T) -> bool) -> Option<usize> {
     if last { of.iter().rposition(is) } else { of.iter().position(is) }
 }
@@ -56,29 +56,29 @@ fn ignore_source(source: &mut Wild<Rank>, envelope: &Envelope, ignore: u32) {
     }
 }
 
-/// Maximum queue length of mutants with some faults.
-const ROOM: usize = 1 << 16;
+/// Length beyond which faults of long queues occur.
+const LONG_QUEUE: usize = 1 << 16;
 
 impl Mutant {
     pub fn new(fault: Option<Fault>) -> Self {
         let per_source =
-            [Fault::OvertakesWithinASource, Fault::ProbeChangesWhatIsTaken, Fault::NamelessOvertake];
+            [Fault::OvertakesWithinSource, Fault::ProbeChangesNextMatch, Fault::UnknownSourcesOvertake];
         let relaxed = fault.is_some_and(|fault| per_source.contains(&fault));
-        Mutant::promising(if relaxed { Order::PerSource } else { Order::Total }, fault)
+        Mutant::with_order(if relaxed { Order::PerSource } else { Order::Total }, fault)
     }
 
-    pub fn promising(order: Order, fault: Option<Fault>) -> Self {
+    pub fn with_order(order: Order, fault: Option<Fault>) -> Self {
         let (posted, unexpected) = (VecDeque::new(), VecDeque::new());
         let (hints, memory) = (HintTable::default(), Memory::default());
-        Mutant { fault, posted, unexpected, hints, order, probes: 0, room: usize::MAX, memory }
+        Mutant { fault, posted, unexpected, hints, order, probes: 0, capacity: usize::MAX, memory }
     }
 
-    /// A mutant with at most `room` entries per queue.
-    pub fn with_room(room: usize) -> Self {
-        Mutant { room, ..Mutant::new(None) }
+    /// A mutant with at most `capacity` entries per queue.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Mutant { capacity, ..Mutant::new(None) }
     }
 
-    fn has(&self, fault: Fault) -> bool {
+    fn has_fault(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }
 
@@ -87,16 +87,16 @@ impl Mutant {
         let mut envelope = *envelope;
         let (mut source, mut tag) = (selector.source(), selector.tag());
         if let (Wild::Masked(mut mask), Some(fault)) = (tag, self.fault) {
-            mask.ignore |= if fault == Fault::MaskLosesTheSignBit { 1 << 63 } else { 0 };
-            tag = if fault == Fault::MasksTakenForAnyTag { Wild::Any } else { Wild::Masked(mask) };
+            mask.ignore |= if fault == Fault::MaskIgnoresSignBit { 1 << 63 } else { 0 };
+            tag = if fault == Fault::MaskMatchesAnyTag { Wild::Any } else { Wild::Masked(mask) };
         }
-        if self.has(Fault::AnyTagForgetsTheContext) && tag == Wild::Any {
+        if self.has_fault(Fault::AnyTagIgnoresContext) && tag == Wild::Any {
             context = envelope.context;
         }
-        if self.has(Fault::DirectedTakesUnknownSource) && envelope.source == Rank::UNKNOWN {
+        if self.has_fault(Fault::DirectedTakesUnknownSource) && envelope.source == Rank::UNKNOWN {
             source = Wild::Any;
         }
-        if let (true, Wild::Is(wanted)) = (self.has(Fault::TagsCompareIn32Bits), &mut tag) {
+        if let (true, Wild::Is(wanted)) = (self.has_fault(Fault::TagsIn32Bits), &mut tag) {
             wanted.0 &= 0xFFFF_FFFF;
             envelope.tag.0 &= 0xFFFF_FFFF;
         }
@@ -114,7 +114,7 @@ impl Mutant {
         Selector::new(context, source, tag).matches(&envelope)
     }
 
-    /// Some faults keep a part of the id.
+    /// The id that the mutant stores. Some faults store only some bits.
     fn kept(&self, id: u64) -> u64 {
         match self.fault {
             Some(Fault::IdsIn16Bits) => id & 0xFFFF,
@@ -129,11 +129,11 @@ impl Mutant {
         let exact = || find(&self.posted, false, |r| r.selector.exact().is_some() && matches(r));
         let open = || find(&self.posted, false, |r| r.selector.exact().is_none() && matches(r));
         match self.fault {
-            Some(Fault::AnySourceLosesToLaterDirected | Fault::WildcardsBeforeExactWhateverTheAge) => {}
+            Some(Fault::LaterDirectedBeforeAnySource | Fault::WildcardsBeforeExact) => {}
             Some(Fault::OrderLostBeyond65536) => {
-                return find(&self.posted, self.posted.len() > ROOM, matches);
+                return find(&self.posted, self.posted.len() > LONG_QUEUE, matches);
             }
-            Some(Fault::OlderWildcardLosesAcrossABlock) => {
+            Some(Fault::ExactBeforeDistantOlderWildcard) => {
                 return match (exact(), open()) {
                     (Some(exact), Some(open)) if exact > open + 64 => Some(exact),
                     _ => first(),
@@ -143,51 +143,53 @@ impl Mutant {
                 let sequence = |&at: &usize| self.memory.sequence[&self.posted[at].id];
                 return exact().into_iter().chain(open()).min_by_key(sequence);
             }
-            other => return find(&self.posted, other == Some(Fault::PostedTakenLastInFirstOut), matches),
+            other => return find(&self.posted, other == Some(Fault::PostedYoungestFirst), matches),
         }
         let preferred = |receive: &Receive| match self.fault {
-            Some(Fault::AnySourceLosesToLaterDirected) => receive.selector.source() != Wild::Any,
-            Some(Fault::WildcardsBeforeExactWhateverTheAge) => receive.selector.exact().is_none(),
+            Some(Fault::LaterDirectedBeforeAnySource) => receive.selector.source() != Wild::Any,
+            Some(Fault::WildcardsBeforeExact) => receive.selector.exact().is_none(),
             _ => false,
         };
         find(&self.posted, false, |receive| preferred(receive) && matches(receive)).or_else(first)
     }
 
     fn find_unexpected(&self, selector: &Selector) -> Option<usize> {
-        let last = self.has(Fault::UnexpectedTakenLastInFirstOut) || self.has(Fault::OvertakesWithinASource);
+        let last =
+            self.has_fault(Fault::UnexpectedYoungestFirst) || self.has_fault(Fault::OvertakesWithinSource);
         let matches = |message: &Message| self.matches(selector, &message.envelope);
         match self.fault {
-            Some(Fault::ProbeChangesWhatIsTaken) => {}
-            Some(Fault::UnexpectedLookAt65536) => {
-                return find(&self.unexpected, false, matches).filter(|&at| at < ROOM);
+            Some(Fault::ProbeChangesNextMatch) => {}
+            Some(Fault::UnexpectedSearches65536) => {
+                return find(&self.unexpected, false, matches).filter(|&at| at < LONG_QUEUE);
             }
-            Some(Fault::NamelessOvertake) => {
-                let nameless = |message: &Message| message.envelope.source == Rank::UNKNOWN;
-                let last = find(&self.unexpected, true, |m| nameless(m) && matches(m));
+            Some(Fault::UnknownSourcesOvertake) => {
+                let has_unknown_source = |message: &Message| message.envelope.source == Rank::UNKNOWN;
+                let last = find(&self.unexpected, true, |m| has_unknown_source(m) && matches(m));
                 return last.or_else(|| find(&self.unexpected, false, matches));
             }
             _ => return find(&self.unexpected, last, matches),
         }
-        // As in ob1's ring of sources, the search after a probe starts at another source.
+        // The search after a probe starts at another source, as in Open MPI's ob1.
         let sources = self.unexpected.iter().filter(|message| matches(message));
         let sources = sources.map(|message| message.envelope.source);
         let source = if self.probes % 2 == 0 { sources.min() } else { sources.max() };
         find(&self.unexpected, false, |message| matches(message) && Some(message.envelope.source) == source)
     }
 
-    /// A matched message that wildcard receives still find.
-    fn ghost(&self, selector: &Selector) -> Option<MsgId> {
-        let found = self.memory.ghosts.iter().find(|ghost| selector.matches(&ghost.envelope));
-        found.filter(|_| selector.exact().is_none()).map(|ghost| ghost.id)
+    /// A matched message that wildcard receives still find (`MatchedStaysInWildcardIndex`).
+    fn stale_message(&self, selector: &Selector) -> Option<MsgId> {
+        let found =
+            self.memory.stale_messages.iter().find(|stale_message| selector.matches(&stale_message.envelope));
+        found.filter(|_| selector.exact().is_none()).map(|stale_message| stale_message.id)
     }
 
-    fn remember(&mut self, receive: &mut Receive) {
+    fn record_post(&mut self, receive: &mut Receive) {
         self.memory.posts = self.memory.posts.wrapping_add(1);
         match (self.fault, receive.selector.tag()) {
             (Some(Fault::SequenceIn16Bits), _) => {
                 self.memory.sequence.insert(receive.id, self.memory.posts);
             }
-            (Some(Fault::MasksBeyond64AreTheFirst), Wild::Masked(TagMask { value, ignore })) => {
+            (Some(Fault::MasksBeyond64EqualFirst), Wild::Masked(TagMask { value, ignore })) => {
                 let masks = &mut self.memory.masks;
                 if masks.contains(&ignore) {
                     return;
@@ -203,8 +205,8 @@ impl Mutant {
 
     fn take_posted(&mut self, at: usize) -> RecvId {
         let last = at + 1 == self.posted.len();
-        let id = self.posted.remove(at).expect("it was found").id;
-        if self.has(Fault::LastRemovedTakesItsNeighbour) && last {
+        let id = self.posted.remove(at).expect("the search found the entry").id;
+        if self.has_fault(Fault::TailRemovalRemovesNeighbour) && last {
             self.posted.pop_back();
         }
         id
@@ -216,32 +218,32 @@ impl Engine for Mutant {
         let mut receive = Receive::new(id, *selector);
         receive.id.0 = self.kept(receive.id.0);
         if let Err(refused) = self.hints.admit(&receive.selector) {
-            if self.has(Fault::RefusedPostIsQueued) {
+            if self.has_fault(Fault::RefusedPostIsQueued) {
                 self.posted.push_back(receive);
             }
             return Err(refused);
         }
-        if let Some(ghost) = self.ghost(&receive.selector) {
-            return Ok(Some(ghost));
+        if let Some(stale_message) = self.stale_message(&receive.selector) {
+            return Ok(Some(stale_message));
         }
         if let Some(at) = self.find_unexpected(&receive.selector) {
-            let taken = self.unexpected.remove(at).expect("it was found");
-            if self.has(Fault::MatchedStaysInOneIndex) && receive.selector.exact().is_some() {
-                self.memory.ghosts.push(taken);
+            let taken = self.unexpected.remove(at).expect("the search found the entry");
+            if self.has_fault(Fault::MatchedStaysInWildcardIndex) && receive.selector.exact().is_some() {
+                self.memory.stale_messages.push(taken);
             }
             return Ok(Some(taken.id));
         }
-        if self.posted.len() >= self.room {
+        if self.posted.len() >= self.capacity {
             return Err(Refused::Full);
         }
-        self.remember(&mut receive);
+        self.record_post(&mut receive);
         self.posted.push_back(receive);
-        if !self.has(Fault::PanicsOnTheThirdEqual) {
+        if !self.has_fault(Fault::PanicsOnThirdDuplicate) {
             return Ok(None);
         }
         let equal = self.posted.iter().filter(|other| other.selector == receive.selector).count();
         if equal == 3 {
-            // Without output, because the test causes thousands.
+            // Panics without output, because the test causes thousands of panics.
             std::panic::resume_unwind(Box::new("the third"));
         }
         Ok(None)
@@ -253,10 +255,10 @@ impl Engine for Mutant {
         if let Some(at) = self.find_posted(&message.envelope) {
             return Ok(Some(self.take_posted(at)));
         }
-        if !self.has(Fault::NoUnexpectedIsIgnored) {
+        if !self.has_fault(Fault::NoUnexpectedIsIgnored) {
             self.hints.admit_unexpected(message.envelope.context)?;
         }
-        if self.unexpected.len() >= self.room {
+        if self.unexpected.len() >= self.capacity {
             return Err(Refused::Full);
         }
         self.unexpected.push_back(message);
@@ -265,14 +267,14 @@ impl Engine for Mutant {
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
-        if self.has(Fault::ProbeSeesTheYoungest) {
+        if self.has_fault(Fault::ProbeFindsYoungest) {
             let at = find(&self.unexpected, true, |message| selector.matches(&message.envelope));
             return at.map(|at| self.unexpected[at].id);
         }
         let at = self.find_unexpected(selector)?;
         self.probes += 1;
         let id = self.unexpected[at].id;
-        if self.has(Fault::ProbeRemoves) {
+        if self.has_fault(Fault::ProbeRemovesMessage) {
             self.unexpected.remove(at);
         }
         Some(id)
@@ -282,29 +284,29 @@ impl Engine for Mutant {
         self.hints.admit(selector).ok()?;
         let at = self.find_unexpected(selector)?;
         let id = self.unexpected[at].id;
-        if !self.has(Fault::MatchedProbeLeaves) {
+        if !self.has_fault(Fault::MatchedProbeKeepsMessage) {
             self.unexpected.remove(at);
         }
         Some(id)
     }
 
     fn cancel(&mut self, receive: &Receive) -> bool {
-        let (receive, asked) = (RecvId(self.kept(receive.id.0)), receive.selector);
+        let (receive, given) = (RecvId(self.kept(receive.id.0)), receive.selector);
         let Some(mut at) = self.posted.iter().position(|posted| posted.id == receive) else {
-            return self.has(Fault::CancelOfAStaleIdIsTrue);
+            return self.has_fault(Fault::CancelOfStaleIdIsTrue);
         };
         assert!(
-            self.fault.is_some() || self.posted[at].selector == asked,
-            "the caller passes what it posted"
+            self.fault.is_some() || self.posted[at].selector == given,
+            "the caller passes the posted selector"
         );
         match self.fault {
-            Some(Fault::CancelLooksAt65536) if at >= ROOM => return false,
-            Some(Fault::RecycledHandleIsStale) if !self.memory.cancelled.insert(receive) => return false,
-            Some(Fault::CancelTakesTheFirstEqual) => {
+            Some(Fault::CancelSearches65536) if at >= LONG_QUEUE => return false,
+            Some(Fault::ReusedIdIsStale) if !self.memory.cancelled.insert(receive) => return false,
+            Some(Fault::CancelRemovesFirstDuplicate) => {
                 let selector = self.posted[at].selector;
                 at = self.posted.iter().position(|posted| posted.selector == selector).unwrap_or(at);
             }
-            Some(Fault::CancelLeaves) => return true,
+            Some(Fault::CancelKeepsReceive) => return true,
             _ => {}
         }
         self.take_posted(at);
@@ -312,18 +314,18 @@ impl Engine for Mutant {
     }
 
     fn retract(&mut self, message: &Message) -> bool {
-        let (message, said) = (MsgId(self.kept(message.id.0)), message.envelope);
+        let (message, given) = (MsgId(self.kept(message.id.0)), message.envelope);
         let Some(mut at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
-            return self.has(Fault::RetractOfAMatchedIdIsTrue);
+            return self.has_fault(Fault::RetractOfMatchedIdIsTrue);
         };
         assert!(
-            self.fault.is_some() || self.unexpected[at].envelope == said,
-            "the caller passes what is queued"
+            self.fault.is_some() || self.unexpected[at].envelope == given,
+            "the caller passes the queued envelope"
         );
-        if self.has(Fault::RetractTakesTheLast) {
+        if self.has_fault(Fault::RetractRemovesYoungest) {
             at = self.unexpected.len() - 1;
         }
-        if self.has(Fault::RetractTakesTheFirstEqual) {
+        if self.has_fault(Fault::RetractRemovesFirstDuplicate) {
             let envelope = self.unexpected[at].envelope;
             at = self.unexpected.iter().position(|waiting| waiting.envelope == envelope).unwrap_or(at);
         }
@@ -332,37 +334,38 @@ impl Engine for Mutant {
     }
 
     fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        let (message, said) = (MsgId(self.kept(message.id.0)), message.envelope);
+        let (message, given) = (MsgId(self.kept(message.id.0)), message.envelope);
         let Some(at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
             return Ok(Readdressed::Unchanged);
         };
         let old = self.unexpected[at].envelope;
-        assert!(self.fault.is_some() || old == said, "the caller passes what is queued");
-        let named = Envelope { source, ..old };
-        let nameless = old.source == Rank::UNKNOWN || self.has(Fault::ReaddressRenamesTheNamed);
-        if !nameless || source == Rank::UNKNOWN {
+        assert!(self.fault.is_some() || old == given, "the caller passes the queued envelope");
+        let with_source = Envelope { source, ..old };
+        let has_unknown_source =
+            old.source == Rank::UNKNOWN || self.has_fault(Fault::ReaddressChangesKnownSource);
+        if !has_unknown_source || source == Rank::UNKNOWN {
             return Ok(Readdressed::Unchanged);
         }
-        let accepts = |receive: &Receive| receive.selector.matches(&named);
+        let accepts = |receive: &Receive| receive.selector.matches(&with_source);
         let accepted = match self.fault {
-            Some(Fault::ReaddressIgnoresPosted) => None,
-            Some(Fault::ReaddressTakesTheYoungest) => self.posted.iter().rposition(accepts),
+            Some(Fault::ReaddressSkipsPostedQueue) => None,
+            Some(Fault::ReaddressTakesYoungest) => self.posted.iter().rposition(accepts),
             _ => self.posted.iter().position(accepts),
         };
         if let Some(receive) = accepted {
-            if self.has(Fault::ReaddressRefusesTheWanted) {
+            if self.has_fault(Fault::ReaddressIgnoresMatch) {
                 return Ok(Readdressed::Unchanged);
             }
-            if !self.has(Fault::ReaddressLeavesTheMessage) {
+            if !self.has_fault(Fault::ReaddressKeepsMessage) {
                 self.unexpected.remove(at);
             }
-            if self.has(Fault::ReaddressLeavesTheReceive) {
+            if self.has_fault(Fault::ReaddressKeepsReceive) {
                 return Ok(Readdressed::Matched(self.posted[receive].id));
             }
             return Ok(Readdressed::Matched(self.take_posted(receive)));
         }
-        self.unexpected[at].envelope = named;
-        if self.has(Fault::ReaddressMovesToTheTail) {
+        self.unexpected[at].envelope = with_source;
+        if self.has_fault(Fault::ReaddressMovesToTail) {
             self.unexpected.make_contiguous()[at..].rotate_left(1);
         }
         Ok(Readdressed::SourceSet)
@@ -372,51 +375,51 @@ impl Engine for Mutant {
         let mut here = self.posted.iter().filter(|receive| receive.selector.context() == context);
         let broken = here.any(|receive| hints.admit(&receive.selector).is_err());
         let waits = self.unexpected.iter().any(|message| message.envelope.context == context);
-        if (broken || hints.no_unexpected && waits) && !self.has(Fault::HintsIgnoreWhatIsQueued) {
+        if (broken || hints.no_unexpected && waits) && !self.has_fault(Fault::HintsIgnoreQueuedEntries) {
             return Err(Refused::Hint);
         }
         self.hints.set(context, hints)
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        if self.has(Fault::CloseReplacesWhatWasDrained) {
+        if self.has_fault(Fault::CloseClearsDrainedList) {
             *drained = Drained::default();
         }
-        let all = self.has(Fault::CloseTakesOtherContexts);
-        let receives = self.posted.extract(|receive| all || receive.selector.context() == context);
+        let all = self.has_fault(Fault::CloseRemovesOtherContexts);
+        let receives = self.posted.remove_where(|receive| all || receive.selector.context() == context);
         self.memory.closed += receives.len();
         drained.receives.extend(receives.iter().map(|receive| receive.id));
-        if self.has(Fault::CloseDrainsYoungestFirst) {
+        if self.has_fault(Fault::CloseDrainsYoungestFirst) {
             drained.receives.reverse();
         }
-        if !self.has(Fault::CloseForgetsUnexpected) {
-            let messages = self.unexpected.extract(|message| message.envelope.context == context);
+        if !self.has_fault(Fault::CloseKeepsMessages) {
+            let messages = self.unexpected.remove_where(|message| message.envelope.context == context);
             drained.messages.extend(messages.iter().map(|message| message.id));
         }
-        if !self.has(Fault::CloseKeepsHints) {
+        if !self.has_fault(Fault::CloseKeepsHints) {
             self.hints.forget(context);
         }
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        let everywhere = self.has(Fault::FailSourceTakesOtherContexts);
-        let named = self.posted.extract(|receive| {
+        let everywhere = self.has_fault(Fault::FailSourceInAllContexts);
+        let with_source = self.posted.remove_where(|receive| {
             (everywhere || receive.selector.context() == context)
                 && receive.selector.source() == Wild::Is(source)
         });
-        drained.receives.extend(named.iter().map(|receive| receive.id));
+        drained.receives.extend(with_source.iter().map(|receive| receive.id));
         let here = |receive: &Receive| {
             receive.selector.context() == context && receive.selector.source() == Wild::Any
         };
         drained.pending.extend(self.posted.iter().filter(|receive| here(receive)).map(|receive| receive.id));
-        if self.has(Fault::FailSourceDropsAnySource) {
-            let dropped = self.posted.extract(here);
+        if self.has_fault(Fault::FailSourceDropsAnySource) {
+            let dropped = self.posted.remove_where(here);
             drained.receives.extend(dropped.iter().map(|receive| receive.id));
         }
-        if self.has(Fault::FailSourceDropsMessages) {
-            let lost = self
-                .unexpected
-                .extract(|message| message.envelope.context == context && message.envelope.source == source);
+        if self.has_fault(Fault::FailSourceDropsMessages) {
+            let lost = self.unexpected.remove_where(|message| {
+                message.envelope.context == context && message.envelope.source == source
+            });
             drained.messages.extend(lost.iter().map(|message| message.id));
         }
     }
@@ -426,14 +429,14 @@ impl Engine for Mutant {
             Queue::Posted => self.posted.iter().copied().map(Entry::Receive).collect(),
             Queue::Unexpected => self.unexpected.iter().copied().map(Entry::Message).collect(),
         };
-        if self.has(Fault::VisitYoungestFirst) {
+        if self.has_fault(Fault::VisitYoungestFirst) {
             entries.reverse();
         }
         entries.into_iter().for_each(each);
     }
 
     fn posted_len(&self) -> usize {
-        let more = if self.has(Fault::LengthsCountWhatWasClosed) { self.memory.closed } else { 0 };
+        let more = if self.has_fault(Fault::LengthsCountClosedReceives) { self.memory.closed } else { 0 };
         self.posted.len() + more
     }
 
@@ -442,7 +445,7 @@ impl Engine for Mutant {
     }
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        if self.has(Fault::BatchInReverse) {
+        if self.has_fault(Fault::BatchInReverse) {
             let mut reversed = Vec::new();
             let result = messages.iter().rev().try_for_each(|&message| {
                 reversed.push((self as &mut dyn Engine).arrive_message(message)?);
@@ -453,7 +456,7 @@ impl Engine for Mutant {
         }
         for (at, &message) in messages.iter().enumerate() {
             let result = (self as &mut dyn Engine).arrive_message(message);
-            if result.is_err() && self.has(Fault::BatchGoesOnAfterARefusal) {
+            if result.is_err() && self.has_fault(Fault::BatchContinuesAfterRefusal) {
                 let rest = messages[at + 1..].iter();
                 rest.filter_map(|&message| (self as &mut dyn Engine).arrive_message(message).ok())
                     .for_each(|_| ());
@@ -468,24 +471,24 @@ impl Engine for Mutant {
     }
 
     fn footprint(&self) -> Footprint {
-        if self.has(Fault::FootprintNeverCounts) {
+        if self.has_fault(Fault::FootprintIsZero) {
             return Footprint::default();
         }
         let bytes = 64 * (self.posted.len() + self.unexpected.len()) as u64;
-        let peak_bytes = if self.has(Fault::PeakForgotten) { 0 } else { bytes };
+        let peak_bytes = if self.has_fault(Fault::PeakIsZero) { 0 } else { bytes };
         Footprint { entries_bytes: bytes, peak_bytes, ..Footprint::default() }
     }
 }
 
-/// Removes, in order, the elements that a predicate selects.
-trait Extract<T> {
-    fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<T>;
+/// Removal of the elements that a predicate selects, in order.
+trait RemoveWhere<T> {
+    fn remove_where(&mut self, selects: impl Fn(&T) -> bool) -> Vec<T>;
 }
 
-impl<T: Copy> Extract<T> for VecDeque<T> {
-    fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<T> {
-        let picked = self.iter().copied().filter(|item| picks(item)).collect();
-        self.retain(|item| !picks(item));
+impl<T: Copy> RemoveWhere<T> for VecDeque<T> {
+    fn remove_where(&mut self, selects: impl Fn(&T) -> bool) -> Vec<T> {
+        let picked = self.iter().copied().filter(|item| selects(item)).collect();
+        self.retain(|item| !selects(item));
         picked
     }
 }

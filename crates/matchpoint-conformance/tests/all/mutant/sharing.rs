@@ -1,4 +1,4 @@
-//! Engines with shared state: each keeps every law while no other engine exists.
+//! Engines with shared state, which keep every law while no other engine exists.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -8,11 +8,11 @@ use super::Mutant;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shares {
-    /// As in a shim around an MPI library's global queues.
+    /// All engines have the same queues, as in a shim around an MPI library's global queues.
     Everything,
-    /// Hints for a context hold for every engine.
+    /// Hints set in one engine hold in every engine.
     Hints,
-    /// Dropping one engine empties the others.
+    /// The drop of one engine empties all others.
     End,
 }
 
@@ -44,11 +44,11 @@ impl Sharing {
         Sharing { shares, own, engines }
     }
 
-    fn own(&self) -> MutexGuard<'_, Mutant> {
+    fn lock_own(&self) -> MutexGuard<'_, Mutant> {
         self.own.lock().unwrap()
     }
 
-    fn others(&self) -> Vec<Arc<Mutex<Mutant>>> {
+    fn other_engines(&self) -> Vec<Arc<Mutex<Mutant>>> {
         let there = self.engines.lock().unwrap();
         let there = there.iter().filter_map(Weak::upgrade);
         there.filter(|engine| !Arc::ptr_eq(engine, &self.own)).collect()
@@ -58,20 +58,20 @@ impl Sharing {
 impl Drop for Sharing {
     fn drop(&mut self) {
         if self.shares == Shares::End {
-            self.others().iter().for_each(|other| *other.lock().unwrap() = Mutant::new(None));
+            self.other_engines().iter().for_each(|other| *other.lock().unwrap() = Mutant::new(None));
         }
     }
 }
 
 impl Engine for Sharing {
-    forwarded!(through [own()]: post_selector arrive probe matched_probe cancel retract readdress close);
-    forwarded!(through [own()]: fail_source visit posted_len unexpected_len footprint);
+    forwarded!(through [lock_own()]: post_selector arrive probe matched_probe cancel retract readdress close);
+    forwarded!(through [lock_own()]: fail_source visit posted_len unexpected_len footprint);
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.own().set_hints(context, hints)?;
+        self.lock_own().set_hints(context, hints)?;
         if self.shares == Shares::Hints {
-            for other in self.others() {
-                // An engine refuses hints that its queues contradict.
+            for other in self.other_engines() {
+                // An engine refuses hints that a queued entry breaks.
                 let _ = other.lock().unwrap().set_hints(context, hints);
             }
         }

@@ -1,16 +1,16 @@
-//! `adaptive`: a list, which becomes bins when searches are deep.
+//! `adaptive`: a list that becomes hash bins when searches examine many entries.
 //!
 //! After Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive and dynamic design for MPI tag matching"
 //! (2016), as summarized in the partner paper (§1, §3).
 //!
-//! If the searches of a window examined more than `threshold` entries on average, the engine moves at once.
-//! It moves from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes` (the paper's
-//! parameter) to a [`rank_array`](super::rank_array). Entries move in the order of their queue, without
-//! searches, because no queued receive matches a queued message.
+//! A window is `window` searches. If these examine more than `threshold` entries on average, the engine moves
+//! all entries at once: from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes` (the
+//! paper's parameter) to a [`rank_array`](super::rank_array). Entries move in queue order without searches,
+//! because no queued receive matches a queued message.
 //!
-//! As in the paper, the engine does not move back by default. With `back=N`, a window with at most N queued
-//! entries moves the entries back to the list and frees memory. A move is O(entries · log entries), in the
-//! call that triggers it. After a failed allocation, the engine retries after the next window.
+//! As in the paper, entries do not move back by default. With `back=N`, entries move back to the list after a
+//! window with at most N queued entries, and memory is freed. A move is O(entries · log entries), in the call
+//! that triggers the move. After a failed allocation, the engine tries again after the next window.
 
 mod structure;
 
@@ -71,7 +71,7 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 
 #[derive(Clone, Copy)]
 struct Policy {
-    /// Examined entries in a window that trigger a move.
+    /// Examined entries in a window above which entries move.
     limit: u64,
     window: u32,
     n: u32,
@@ -92,7 +92,7 @@ pub struct Adaptive {
     policy: Policy,
     window: Window,
     moves: u64,
-    /// The engine counts attempts in any case, but reports them only if true.
+    /// True: attempts are reported. The engine always counts attempts, because the policy needs counts.
     is_counting: bool,
     attempts: Attempts,
     peak_bytes: u64,

@@ -1,4 +1,4 @@
-//! The engine inside an adaptive engine, and the migration to another.
+//! The inner engine of `adaptive`, and the migration of entries to another inner engine.
 
 use crate::effort::Attempts;
 use crate::engine::{Engine, Entry, Refused};

@@ -1,23 +1,21 @@
 //! Unexpected messages of `bins`: 40 bytes per message, 4 bytes per bin.
 //!
-//! A message is in a bin *and* in a list of all messages in arrival order; its position there is its age.
-//! Links are few, because a gather can queue half a million messages at its root. Bins are circular, linked
-//! in one direction, from the tail to the head. A removal needs the previous message of the bin, which the
-//! search has just examined.
+//! A message is in a bin *and* in a list of all messages in arrival order. A gather can queue half a million
+//! messages at its root, so links take few bytes: a bin is a circular list with links in one direction, found
+//! by its last message. A removal needs the previous message of the bin, which the search has just examined.
 //!
-//! The compared fields take half a cache line. Only wildcard searches use the list, so a separate array has
-//! its links.
+//! The compared fields take half a cache line. A separate array has the links of the list, because only
+//! wildcard searches use the list.
 
 use crate::engine::{Message, MsgId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag};
 use crate::linked::{NIL, SlotIndex};
 
-/// Compared fields, and the next message of the bin. The last message of a bin links to the first, a free
-/// slot to the next free slot.
+/// Compared fields, and the next message of the bin. The last message of a bin links to the first; a free
+/// slot links to the next free slot.
 ///
-/// A slot has 32 bytes and no alignment attribute. A vector with alignment above malloc's is copied when it
-/// grows, while the pages of other vectors are remapped. The alignment cost 27 bytes per message for ten
-/// million messages.
+/// The 32 bytes have no alignment attribute: a growing vector with alignment above malloc's is copied, not
+/// remapped. This cost 27 bytes per message for ten million messages.
 #[derive(Clone, Copy)]
 struct Slot {
     id: MsgId,
@@ -36,8 +34,8 @@ struct Neighbours {
 /// Value of `older` in a free slot.
 const VACANT: SlotIndex = u32::MAX - 1;
 
-/// The previous message of the bin is known only after a search. The only message of a bin is its own
-/// predecessor.
+/// A message found. `before` is the previous message of the bin (the message itself in a bin of one), or
+/// `NIL` if unknown.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(super) at: SlotIndex,
@@ -47,7 +45,7 @@ pub(crate) struct Found {
 pub(super) struct Messages {
     slots: Vec<Slot>,
     order: Vec<Neighbours>,
-    /// The last message of each bin; empty before the first message.
+    /// The last message of each bin. No bins are allocated before the first message.
     bins: Box<[SlotIndex]>,
     count: u32,
     oldest: SlotIndex,
@@ -141,7 +139,7 @@ impl Messages {
         Ok(at)
     }
 
-    /// Adds the messages compared to `examined`.
+    /// Finds the oldest match in a bin. Adds the number of compared messages to `examined`.
     #[inline]
     pub fn search_bin(&self, bin: usize, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let last = self.bins[bin];
@@ -162,7 +160,7 @@ impl Messages {
         }
     }
 
-    /// The oldest match. Adds the messages compared to `examined`.
+    /// Finds the oldest match. Adds the number of compared messages to `examined`.
     #[inline]
     pub fn search_all(&self, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let mut at = self.oldest;
@@ -176,7 +174,7 @@ impl Messages {
         None
     }
 
-    /// Newest first.
+    /// All messages, newest first.
     pub fn iter(&self) -> impl Iterator<Item = SlotIndex> {
         let is_one = |at: &SlotIndex| *at != NIL;
         let older = move |&at: &SlotIndex| Some(self.order[at as usize].older).filter(is_one);
@@ -232,7 +230,7 @@ impl Messages {
         }
     }
 
-    /// Moves the message to the envelope's bin. The message keeps its age. O(older messages).
+    /// Sets the envelope of a message and moves the message to the new bin, at its age. O(older messages).
     pub fn set_envelope(&mut self, at: SlotIndex, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
         self.unlink_from_bin(Messages::at_place(at), bin(&self.envelope(at)));
         let slot = &mut self.slots[at as usize];
@@ -243,7 +241,7 @@ impl Messages {
         while older != NIL && bin(&self.envelope(older)) != to {
             older = self.order[older as usize].older;
         }
-        // Bins are circular.
+        // Bins are circular lists.
         let before = if older == NIL { last } else { older };
         let next =
             if last == NIL { at } else { std::mem::replace(&mut self.slots[before as usize].next, at) };

@@ -3,17 +3,17 @@
 //! After Flajslik, Dinan & Underwood, "Mitigating MPI message matching misery" (2016), as summarized in the
 //! optimistic paper (§II-B, Table I).
 //!
-//! Exact receives and all messages are in bins, selected by a hash of (context, source, tag). Flajslik et al.
-//! order entries by timestamps and a list of order information for wildcards. This engine differs:
+//! Exact receives and all messages are in bins, selected by a hash of (context, source, tag). The paper
+//! orders entries by timestamps, and by a separate list for wildcards. This engine differs:
 //!
 //! * Wildcard receives are in one list. Each receive has a sequence number. An arrival takes the first match
-//!   of its bin or of the list, whichever has the smaller number. This is the oldest match, because both are
-//!   in posted order.
-//! * Each message is in its bin *and* in a list of all arrivals (`messages.rs`). An exact receive searches
-//!   its bin; a wildcard receive searches the list.
+//!   of its bin or of the list, whichever has the smaller number. This receive is the oldest match, because
+//!   bin and list are in posted order.
+//! * Each message is in a bin *and* in a list of all arrivals. An exact receive searches its bin; a wildcard
+//!   receive searches the list.
 //!
-//! Cancel, retract and readdress compare all entries: MPI programs cancel rarely. The hash has a fixed key,
-//! so that counts are reproducible.
+//! Cancel, retract and readdress compare all entries, because MPI programs cancel rarely. The hash has fixed
+//! constants, so that counts are reproducible.
 
 mod messages;
 
@@ -41,26 +41,26 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     Ok(if is_counting { Box::new(Bins::<Attempts>::new(n)) } else { Box::new(Bins::<()>::new(n)) })
 }
 
-/// Hash function and order of comparison. [`ucx`](super::ucx) has another scheme.
+/// Hash function and order of comparison of `bins` or [`ucx`](super::ucx).
 pub trait Scheme: Send + 'static {
-    /// True: an arrival compares its bin and wildcard receives in posted order. False: its bin first, then
-    /// the older wildcard receives.
+    /// True: an arrival compares the receives of its bin and wildcard receives in posted order. False: the
+    /// receives of its bin first, then older wildcard receives.
     const IS_MERGED: bool;
 
-    /// Less than `bins`.
+    /// The bin of an envelope, less than `bins`.
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize;
 }
 
-/// The multiply-shift hash, for any number of bins.
+/// The scheme of `bins`: a multiply-shift hash for any number of bins.
 pub struct MultiplyShift;
 
 impl Scheme for MultiplyShift {
     const IS_MERGED: bool = false;
 
     /// Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products with odd constants,
-    /// scaled to `bins`. The products are independent: the latency of two multiplications. The folded 128-bit
-    /// product of source and tag is as fast. However, a search among 1024 keys (a, 1023 − a) then examines
-    /// 4.8 entries instead of 3.0.
+    /// scaled to `bins`. The products are independent, so the latency is that of two multiplications. The
+    /// folded 128-bit product of source and tag is as fast; but a search among 1024 keys (a, 1023 − a) then
+    /// examines 4.8 entries instead of 3.0.
     #[inline]
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize {
         let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -76,7 +76,7 @@ pub struct Bins<E: Effort = (), S = MultiplyShift> {
     scheme: S,
     count: u32,
     posted: Slab<Aged<Receive>, 1>,
-    /// Bins of exact receives. No bins exist before the first exact receive.
+    /// Bins of exact receives, allocated with the first exact receive.
     posted_bins: Box<[LinkedQueue]>,
     wildcards: LinkedQueue,
     clock: u64,
@@ -107,7 +107,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     }
 
     #[inline]
-    fn posted_in(&self, bin: usize) -> LinkedQueue {
+    fn posted_queue(&self, bin: usize) -> LinkedQueue {
         self.posted_bins.get(bin).copied().unwrap_or_default()
     }
 
@@ -118,7 +118,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
 
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
-        // The most common case: no message is queued.
+        // The most common case.
         if self.unexpected.len() == 0 {
             return None;
         }
@@ -135,7 +135,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     fn find_posted(&mut self, bin: usize, envelope: &Envelope) -> Option<(SlotIndex, bool)> {
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
-        let exact = self.posted_in(bin);
+        let exact = self.posted_queue(bin);
         let found = if S::IS_MERGED {
             exact.search_merged(self.wildcards, &self.posted, &mut examined, matches)
         } else {
@@ -178,7 +178,7 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
     }
 
     fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Found)> {
-        // Ages count from the newest, so that removals of older messages do not change them.
+        // Ages count from the newest message, so that removals of older messages do not change ages.
         (0..).map(|newer| u64::MAX - newer).zip(self.unexpected.iter().map(Messages::at_place))
     }
 
@@ -233,7 +233,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         Ok(None)
     }
 
-    /// Searches messages in memory order: this search needs no list of arrivals.
+    /// Compares ids in memory order, without the list of arrivals.
     fn retract(&mut self, message: &Message) -> bool {
         self.unexpected.find_by_id(message.id).map(|found| self.take_unexpected(found)).is_some()
     }
@@ -246,7 +246,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         let bins = size_of_val(&*self.posted_bins) as u64 + message_bins;
         let fixed_bytes = size_of::<Self>() as u64 + bins + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + messages;
-        // Slabs never free memory.
+        // Slabs never free memory, so the current size is the peak.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 }

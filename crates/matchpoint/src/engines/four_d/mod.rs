@@ -1,11 +1,11 @@
-//! `four_d`: a tree over four digits of the rank.
+//! `four_d`: queues per source, in a tree over four digits of the rank.
 //!
 //! After Zounmevo & Afsahi, "A fast and resource-conscious MPI message queue mechanism for large-scale jobs"
 //! (2014), as summarized in the partner paper (§3).
 //!
 //! Each communicator has a tree of arrays of length D = ⌈P^(1/4)⌉, allocated on first use. P is the parameter
 //! `ranks`. The four digits of a rank in base D select three branches and a leaf. A leaf has the two queues
-//! of a source. Sources from D⁴ on are hashed.
+//! of a source. Sources from D⁴ on are in a hash table.
 //!
 //! * A message searches the posted queue of its source, then the older any-source receives.
 //! * A receive with a source searches the unexpected queue of that source.

@@ -8,18 +8,17 @@ use crate::engine::Refused;
 use crate::envelope::Rank;
 use crate::peers::Peers;
 
-/// The optimum according to the paper.
+/// Digits of a rank. Four are optimal according to the paper.
 const DIMENSIONS: u32 = 4;
 
-/// A missing branch. The root is node 0, which is no child; arrays of leaves are numbered from 1.
+/// A missing branch. No branch leads to the root, which is node 0. Arrays of leaves are numbered from 1.
 const NONE: u32 = 0;
 
 #[derive(Clone, Copy)]
 pub(super) struct Dimension {
     length: u32,
-    /// ⌈2⁶⁴ / D⌉. The upper half of its product with n is ⌊n / D⌋ for all n below D⁴ ≤ 2³²: the error, n
-    /// times less than D, is below 2⁶⁴ (Granlund & Montgomery 1994). Replaces three dependent divisions per
-    /// lookup.
+    /// ⌈2⁶⁴ / D⌉, replaces three dependent divisions per lookup. The upper half of reciprocal · n is ⌊n / D⌋
+    /// for all n below D⁴ ≤ 2³²: the error, n times less than D, is below 2⁶⁴ (Granlund & Montgomery 1994).
     reciprocal: u64,
 }
 
@@ -68,17 +67,17 @@ impl<P: Default> Tree<P> {
         Tree { dimension, branches: Vec::new(), leaves: Vec::new(), large_sources: Peers::default() }
     }
 
-    /// The value of `source`, if its array exists.
+    /// The value of `source`, if the array of its leaf exists.
     #[inline]
     pub(super) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         match self.dimension.digits(source) {
-            Some(digits) => self.place(digits).map(|at| &mut self.leaves[at]),
+            Some(digits) => self.leaf_index(digits).map(|at| &mut self.leaves[at]),
             None => self.large_sources.get_mut(source),
         }
     }
 
     #[inline]
-    fn place(&self, [first, second, third, fourth]: [usize; DIMENSIONS as usize]) -> Option<usize> {
+    fn leaf_index(&self, [first, second, third, fourth]: [usize; DIMENSIONS as usize]) -> Option<usize> {
         let leaves = self.branch(self.branch(self.branch(0, first)?, second)?, third)?;
         Some((leaves as usize - 1) * self.dimension.length() + fourth)
     }
@@ -117,7 +116,7 @@ impl<P: Default> Tree<P> {
         Ok(&mut self.leaves[(leaves as usize - 1) * length + digits[3]])
     }
 
-    /// If a later allocation fails, the empty array stays in the tree.
+    /// Adds an array. If a later allocation fails, the empty array stays in the tree.
     #[cold]
     fn add_array(&mut self, node: u32, digit: usize, is_leaf_array: bool) -> Result<u32, Refused> {
         let length = self.dimension.length();
@@ -156,7 +155,7 @@ mod tests {
 
     #[test]
     fn digits_equal_division_by_base() {
-        // Base 256 represents all sources.
+        // With base 256, every source has four digits.
         for length in (2..256u64).step_by(if cfg!(miri) { 50 } else { 1 }) {
             let dimension = Dimension::for_ranks(length.pow(4));
             let samples =

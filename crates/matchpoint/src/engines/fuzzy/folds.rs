@@ -1,9 +1,9 @@
-//! Keys of 16 or 8 bits that mix source, tag and context.
+//! Keys of 16 or 8 bits, mixed from source, tag and context.
 //!
-//! The paper combines the lower bits of source and tag by exclusive or ([`Xor`]). All keys are then equal if
-//! the tag is the rank. If the tag is the rank + 1, half of 64 entries share a key. The default ([`Sum`])
-//! uses the upper bits of a sum of products with odd constants (Dietzfelbinger et al. 1997). All bits of a
-//! field affect the key, and equal fields do not cancel out. A wildcard adds 0.
+//! The fuzzy paper combines the lower bits of source and tag by exclusive or ([`Xor`]). Then all keys are
+//! equal if the tag is the rank; if the tag is the rank + 1, half of 64 entries share a key. The default
+//! ([`Sum`]) takes the upper bits of a sum of products with odd constants (Dietzfelbinger et al. 1997). All
+//! bits of a field affect the key, and equal fields do not cancel out.
 
 use std::marker::PhantomData;
 
@@ -54,7 +54,7 @@ impl Width for u8 {
 }
 
 pub(crate) trait Fold: Copy + Send + 'static {
-    /// A field of 0 contributes 0.
+    /// The term of each field; 0 for a field of 0.
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms;
     fn key<K: Width, const N: usize>(terms: [u64; N]) -> K;
 }
@@ -63,10 +63,10 @@ pub(crate) trait Fold: Copy + Send + 'static {
 pub(crate) struct Sum;
 
 impl Fold for Sum {
-    /// The constant of the tag is 2⁶⁴/φ: its multiples are far apart. That of the source is the best of 1500
-    /// random odd numbers. They were compared on 25 patterns of ranks and tags (rows, strides, grids,
-    /// multiples), with 64 to 256 entries. Keys of 8 bits then collide on average 0.15 times as often as
-    /// random keys, and never more often. That of the context is arbitrary.
+    /// The constant of the tag is 2⁶⁴/φ: its multiples are far apart. The constant of the source is the best
+    /// of 1500 random odd numbers for 25 patterns of ranks and tags (rows, strides, grids, multiples) with 64
+    /// to 256 entries. Keys of 8 bits then collide on average 0.15 times as often as random keys, and never
+    /// more often. The constant of the context is arbitrary.
     #[inline(always)]
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms {
         KeyTerms {
@@ -82,8 +82,8 @@ impl Fold for Sum {
     }
 }
 
-/// The lower bits of the exclusive or of source and tag, as in the paper (§IV-B, Skylake), and of the
-/// context, because one queue serves all communicators.
+/// The lower bits of the exclusive or of source and tag, as in the fuzzy paper (§IV-B, Skylake), and of the
+/// context, because one queue has the entries of all communicators.
 #[derive(Clone, Copy)]
 pub(crate) struct Xor;
 
@@ -157,18 +157,18 @@ impl Query {
             (Some(_), None) => WildFields::Tag,
             (None, None) => WildFields::Both,
         };
-        // A wildcard adds 0.
+        // The term of a wildcard is 0.
         Query { terms: F::terms(selector.context(), source.unwrap_or(0).into(), tag.unwrap_or(0)), wild }
     }
 }
 
-/// Computed from the exact fields. Bits of free slots are undefined.
+/// Keys of 64 receives, from fields without wildcards. Bits of free slots are undefined.
 pub(crate) struct Receives<K> {
     keys: [K; LANES],
     wild: u64,
-    /// Any source, exact tag.
+    /// Receives with any source and exact tag.
     by_tag: u64,
-    /// Exact source, wildcard in the tag.
+    /// Receives with exact source and a wildcard in the tag.
     by_source: u64,
 }
 

@@ -7,8 +7,9 @@ use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
 use crate::scan_engine::Scheme;
 
-/// The paper's key `((tag & tag_window) << rank_window_size) | (rank & rank_window)`. Bits beyond a window
-/// are folded into it by exclusive or; the paper discards them. So is the context.
+/// The fuzzy paper's key `((tag & tag_window) << rank_window_size) | (rank & rank_window)`. The bits beyond a
+/// window are folded into the window by exclusive or, where the paper discards these bits. The context is
+/// added by exclusive or.
 #[derive(Clone, Copy)]
 pub(crate) struct Windows {
     rank: Window,
@@ -48,7 +49,7 @@ impl Window {
         if word & !self.mask == 0 { word } else { fold_pieces(word, self, |folded, piece| folded ^ piece) }
     }
 
-    /// A folded bit is compared if all tag bits folded into it are compared.
+    /// The bits of a key to compare: those into which no ignored tag bit is folded.
     #[inline]
     fn compared_bits(self, ignore: u64) -> u64 {
         self.mask & !fold_pieces(ignore, self, |folded, piece| folded | piece)
@@ -155,14 +156,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fitting_values_are_kept_whole() {
+    fn value_within_window_is_unchanged() {
         let byte = Window::new(8);
         assert_eq!([0xFF, 0x1FF, 0xAB << 48].map(|word| byte.fold(word)), [0xFF, 0xFE, 0xAB]);
         assert_eq!((Window::new(0).fold(u64::MAX), Window::new(24).fold(0x7F00_0000_1000)), (0, 0x7F_1000));
     }
 
     #[test]
-    fn folded_bit_is_compared_if_all_are() {
+    fn folded_bit_with_ignored_bit_is_excluded() {
         let byte = Window::new(8);
         assert_eq!(
             [0, u64::MAX, 0xF000, 1 << 63].map(|ignore| byte.compared_bits(ignore)),

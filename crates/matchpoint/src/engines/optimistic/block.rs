@@ -1,4 +1,5 @@
-//! Interface to the parallel engine: read-only searches, and changes after all decisions of a block.
+//! Functions for `optimistic_parallel`: read-only searches, and changes after all decisions of a block of
+//! messages.
 
 use super::{Optimistic, Tally};
 use crate::engine::{Message, Queue, RecvId, Refused};
@@ -8,9 +9,9 @@ use crate::linked::{NIL, SlotIndex};
 use crate::maintenance::Queues;
 
 impl<T: Tally> Optimistic<T> {
-    /// The oldest free match. Adds the receives compared to `examined`.
+    /// The oldest match for which `is_free` holds. Adds the number of compared receives to `examined`.
     #[inline]
-    pub(in crate::engines) fn oldest(
+    pub(in crate::engines) fn find_oldest(
         &self,
         envelope: &Envelope,
         examined: &mut u64,
@@ -22,10 +23,10 @@ impl<T: Tally> Optimistic<T> {
         found.map(|(_, at)| at)
     }
 
-    /// The next receive of the run. It is also the next in the bin, which has receives of one communicator in
-    /// posted order.
+    /// The next receive of the run. It is the next in the bin, because a bin has the receives of one
+    /// communicator in posted order.
     #[inline]
-    pub(in crate::engines) fn follower(&self, at: SlotIndex) -> Option<SlotIndex> {
+    pub(in crate::engines) fn next_in_run(&self, at: SlotIndex) -> Option<SlotIndex> {
         let receives = &self.receives;
         let next = receives.next(at, 0);
         (next != NIL && receives.get(next).value.run == receives.get(at).value.run).then_some(next)
@@ -36,11 +37,11 @@ impl<T: Tally> Optimistic<T> {
         &self.receives.get(at).value.receive.selector
     }
 
-    pub(in crate::engines) fn places(&self) -> usize {
-        self.receives.places()
+    pub(in crate::engines) fn slot_count(&self) -> usize {
+        self.receives.slot_count()
     }
 
-    pub(in crate::engines) fn take_at(&mut self, envelope: &Envelope, at: SlotIndex) -> RecvId {
+    pub(in crate::engines) fn take_receive_at(&mut self, envelope: &Envelope, at: SlotIndex) -> RecvId {
         self.count_arrival(envelope);
         self.tally.count_match(&self.receives, at);
         let id = self.receive(at).id;

@@ -1,4 +1,4 @@
-//! Wildcard classes of receives (§III-B), each with a separate index and key.
+//! Wildcard classes of receives, each with a separate index and key (paper §III-B).
 
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 use crate::hashes::Hashes;
@@ -10,14 +10,13 @@ pub(in crate::engines) enum Class {
     NoWildcard,
     /// The key is the tag.
     AnySource,
-    /// Any tag, or an ignore mask; the key is the source. The paper has no masks. The matching rule compares
-    /// receives that share a key.
+    /// Any tag, or an ignore mask; the key is the source. The paper has no masks.
     AnyTag,
     /// Any source, and any tag or a mask; a single list.
     AnySourceAnyTag,
 }
 
-/// Classes in the order of searches: a match limits later searches to older receives.
+/// Classes in search order. A match limits later searches to older receives.
 pub(super) const CLASSES: [Class; 4] =
     [Class::NoWildcard, Class::AnySource, Class::AnyTag, Class::AnySourceAnyTag];
 
@@ -49,7 +48,7 @@ impl Class {
         self.key(Hashes::of(&Envelope::new(ContextId(0), source, tag)))
     }
 
-    /// True if the assertions allow this class (§IV-E, §VII).
+    /// True if the assertions allow this class (paper §IV-E, §VII).
     pub(super) fn is_admitted(self, hints: Hints) -> bool {
         let any_source = matches!(self, Class::AnySource | Class::AnySourceAnyTag);
         let any_tag = matches!(self, Class::AnyTag | Class::AnySourceAnyTag);
@@ -83,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn assertions_leave_only_possible_classes() {
+    fn assertions_exclude_wildcard_classes() {
         let admitted = |no_any_source, no_any_tag| {
             let hints = Hints { no_any_source, no_any_tag, ..Hints::default() };
             CLASSES.map(|class| class.is_admitted(hints))

@@ -1,4 +1,4 @@
-//! Indexes of a communicator (§IV-E): four of receives, four of messages. A receive is in one index, a
+//! Indexes of a communicator: four of receives, four of messages (paper §IV-E). A receive is in one index, a
 //! message in four (§IV-C).
 
 use super::class::{CLASSES, Class};
@@ -17,13 +17,13 @@ pub(super) struct UnexpectedEntry {
     pub(super) hashes: Hashes,
 }
 
-/// Links for four indexes per message.
+/// Unexpected messages, each with links of four indexes.
 pub(super) type Messages = Slab<Aged<UnexpectedEntry>, 4>;
 
 #[derive(Default)]
 pub(in crate::engines) struct PostedIndexes([Index; 4]);
 
-/// Indexes of classes that the assertions exclude have no bins.
+/// The index of a class that the assertions exclude has no bins.
 #[derive(Default)]
 pub(super) struct UnexpectedIndexes {
     no_wildcard: Index<0>,
@@ -61,7 +61,8 @@ impl PostedIndexes {
         Ok(index)
     }
 
-    /// The oldest of the first matches of all indexes (§III-C), by label.
+    /// The oldest match: of the first matches of all indexes, the match with the smallest label (paper
+    /// §III-C).
     #[inline]
     pub(super) fn find(
         &self,
@@ -103,7 +104,7 @@ impl UnexpectedIndexes {
     /// Allocates the bins of all classes that `hints` allow.
     #[inline]
     pub(super) fn prepare(&mut self, hints: Hints, bins: u32) -> Result<(), Refused> {
-        // Allocated last: if this index exists, all exist.
+        // This index is allocated last: if it exists, all exist.
         if self.no_wildcard.bytes() > 0 { Ok(()) } else { self.allocate(hints, bins) }
     }
 

@@ -1,9 +1,9 @@
-//! Receive descriptors (§III-B) of all communicators. The label of a receive is its age.
+//! Receive descriptors of all communicators (paper §III-B). The paper's label of a receive is its age.
 
 use crate::engine::Receive;
 use crate::linked::{Aged, Slab};
 
-/// A receive and its run. With label and links 64 bytes, as in the paper (§IV-E).
+/// A receive and the number of its run. With label and links 64 bytes, as in the paper (§IV-E).
 #[derive(Clone, Copy)]
 pub(in crate::engines) struct Descriptor {
     pub(super) receive: Receive,

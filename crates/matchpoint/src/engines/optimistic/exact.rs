@@ -1,5 +1,5 @@
-//! Receives of a communicator without posted wildcard receives, shared by threads. A match depends only on
-//! the bin.
+//! Exact receives of one communicator, shared by threads. The communicator has no posted wildcard receives,
+//! so a match depends only on the bin.
 
 #![allow(unsafe_code)]
 
@@ -82,7 +82,7 @@ impl<T: Tally> Optimistic<T> {
         }
     }
 
-    /// Reserves memory for `messages` unexpected messages: none is refused.
+    /// Reserves memory for `messages` unexpected messages, so that no such message is refused.
     ///
     /// # Errors
     /// [`Refused::Hint`] or [`Refused::Memory`].
@@ -94,7 +94,7 @@ impl<T: Tally> Optimistic<T> {
         self.hints.admit_unexpected(context)?;
         self.messages.reserve(messages)?;
         let hints = self.hints.get(context);
-        let communicator = self.communicators.find_or_open(context, Default::default)?;
+        let communicator = self.communicators.find_or_insert(context, Default::default)?;
         communicator.unexpected.prepare(hints, self.bins)
     }
 }

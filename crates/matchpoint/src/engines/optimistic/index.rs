@@ -1,14 +1,14 @@
-//! An index (§III-B): bins of entries with the same hashed key. A list is an index with one bin.
+//! An index: bins of entries by hashed key (paper §III-B). A list is an index with one bin.
 
 use crate::engine::Refused;
 use crate::hashes;
 use crate::linked::{Aged, FrontRemoval, LinkedQueue, Slab, SlotIndex};
 
-/// Links `W` connect the entries of a bin.
+/// The entries of a bin are connected by their links number `W`.
 pub(super) struct Index<const W: usize = 0> {
-    /// No bins exist before the first entry.
+    /// Allocated before the first entry.
     bins: Vec<LinkedQueue<W>>,
-    /// Bins with an entry. Searches skip an index without.
+    /// Number of bins with entries. Searches skip an index without entries.
     occupied: u32,
 }
 
@@ -46,13 +46,13 @@ impl<const W: usize> Index<W> {
         self.bins.len()
     }
 
-    /// Scaled instead of masked, because the paper allows any number of bins.
+    /// The bin of a key. The hash is scaled, not masked, because the paper allows any number of bins.
     #[inline]
     pub(super) fn number(&self, key: u32) -> usize {
         bin_of_key(key, self.bins.len())
     }
 
-    /// Oldest first.
+    /// The entries of a key's bin, oldest first.
     #[inline]
     pub(super) fn bin(&self, key: u32) -> LinkedQueue<W> {
         self.bins.get(self.number(key)).copied().unwrap_or_default()
@@ -91,7 +91,7 @@ impl<const W: usize> Index<W> {
         }
     }
 
-    /// The slab keeps the entry.
+    /// Unlinks an entry from its bin. The entry stays in the slab.
     #[inline]
     pub(super) fn unlink<T: Copy, const L: usize>(
         &mut self,
@@ -134,12 +134,13 @@ impl<const W: usize> Index<W> {
         self.occupied -= bins;
     }
 
-    /// 1 without bins.
+    /// Fraction of bins that are empty; 1 without bins.
     pub(super) fn empty_share(&self) -> f64 {
         1.0 - f64::from(self.occupied) / self.bins.len().max(1) as f64
     }
 
-    /// 4 per bin. The paper's bins have 20 bytes (§IV-E): a lock, and 64-bit pointers to head and tail.
+    /// Bytes of the bins: 4 per bin. The paper's bins have 20 bytes (§IV-E): a lock, and 64-bit pointers to
+    /// head and tail.
     pub(super) fn bytes(&self) -> u64 {
         (self.bins.capacity() * size_of::<LinkedQueue<W>>()) as u64
     }

@@ -1,4 +1,4 @@
-//! `optimistic`: four indexes by wildcard class, serial.
+//! `optimistic`: four indexes, one per wildcard class; one thread.
 //!
 //! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III–IV, for the
 //! accelerator of a network card.
@@ -12,13 +12,13 @@
 //!             four such indexes of messages, of which a receive searches that of its class
 //! ```
 //!
-//! * Each communicator has separate indexes: of receives from the first receive of a class on, of messages
-//!   from the first unexpected message on. Empty indexes are not searched. Classes that hints exclude
-//!   (`no_any_source`, `no_any_tag`) have no index.
-//! * Consecutive receives of a communicator with the same selector form a run (§III-D), for the parallel
-//!   engine.
-//! * A receive beyond `capacity` is refused ([`Refused::Full`]), and the caller uses another engine, or this
-//!   engine falls back itself (`software`). The number of messages has no bound.
+//! * Each communicator has separate indexes. The first receive of a class, or the first unexpected message,
+//!   allocates an index. Searches skip empty indexes. Classes that hints exclude (`no_any_source`,
+//!   `no_any_tag`) have no index.
+//! * Consecutive receives of a communicator with the same selector form a run (§III-D), which
+//!   `optimistic_parallel` uses.
+//! * A receive beyond `capacity` is refused ([`Refused::Full`]). With `full=software`, the engine instead
+//!   falls back to another engine. The number of messages has no bound.
 //!
 //! Cancel, retract, readdress and hints compare all entries.
 
@@ -94,11 +94,12 @@ pub(super) struct Optimistic<T: Tally> {
     /// Capacity of receives; 0: unlimited.
     capacity: usize,
     messages: Messages,
-    /// The label is the age (§III-C).
+    /// Label (age) of the next entry (§III-C).
     label: u64,
     hints: HintTable,
     bins: u32,
-    /// Maximum size before a communicator was closed or its hints changed. Other calls never free memory.
+    /// Maximum bytes until the last close of a communicator or change of its hints. Other calls never free
+    /// memory.
     peak_bytes: u64,
     tally: T,
 }
@@ -120,7 +121,7 @@ impl<T: Tally> Optimistic<T> {
 
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<SlotIndex> {
-        // Avoids a second hash for receives posted before their messages.
+        // Saves a second hash for receives posted before their messages.
         if self.messages.len() == 0 {
             return None;
         }
@@ -149,7 +150,7 @@ impl<T: Tally> Optimistic<T> {
     fn insert_message(&mut self, message: Message, hashes: Hashes) -> Result<(), Refused> {
         let context = message.envelope.context;
         self.hints.admit_unexpected(context)?;
-        let indexes = &mut self.communicators.find_or_open(context, Communicator::default)?.unexpected;
+        let indexes = &mut self.communicators.find_or_insert(context, Communicator::default)?.unexpected;
         indexes.prepare(self.hints.get(context), self.bins)?;
         let at =
             self.messages.insert(Aged { value: UnexpectedEntry { message, hashes }, age: self.label })?;
@@ -167,7 +168,7 @@ impl<T: Tally> Optimistic<T> {
         let mut indexes = UnexpectedIndexes::default();
         let mut oldest = EntriesByAge::of(Self::messages_in(&self.messages, context));
         while let Some(at) = oldest.next(Self::messages_in(&self.messages, context)) {
-            // Allocates only for the first message, which is in no index yet.
+            // Allocates memory for the first message only, before any message is linked.
             indexes.prepare(hints, self.bins)?;
             let hashes = self.messages.get(at).value.hashes;
             indexes.push(&mut self.messages, at, hashes);
@@ -265,11 +266,11 @@ impl<T: Tally> Engine for Optimistic<T> {
             return Ok(Some(self.take_message(at)));
         }
         if self.capacity != 0 && self.receives.len() >= self.capacity {
-            // The caller uses another engine, as the paper's library falls back to software.
+            // As in the paper, the caller falls back to software.
             return Err(Refused::Full);
         }
         let context = selector.context();
-        let communicator = self.communicators.find_or_open(context, Communicator::default)?;
+        let communicator = self.communicators.find_or_insert(context, Communicator::default)?;
         let Communicator { posted, runs, .. } = communicator;
         let class = Class::of(selector);
         let index = posted.prepare(class, self.bins)?;
@@ -303,7 +304,7 @@ impl<T: Tally> Engine for Optimistic<T> {
         }
         let refiled = self.rebuild_indexes(context, hints);
         if refiled.is_err() {
-            // Needs no memory: the hint table has the context.
+            // Cannot fail: the hint table already has the context.
             self.hints.set(context, before)?;
         }
         refiled

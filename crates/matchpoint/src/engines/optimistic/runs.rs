@@ -1,7 +1,7 @@
-//! Runs: consecutive receives of a communicator with the same source and tag (§III-D, *sequence of compatible
+//! Runs: consecutive receives of a communicator with the same selector (paper §III-D, *sequence of compatible
 //! receives*).
 //!
-//! Each communicator has separate runs (§IV-E): posts in other communicators do not end a run.
+//! Posts in other communicators do not end a run (§IV-E).
 
 use crate::envelope::Selector;
 
@@ -13,8 +13,8 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// The run of the next receive: the paper's sequence ID, incremented at each incompatible receive. The
-    /// parallel engine requires unique numbers.
+    /// Number of the next receive's run: the paper's sequence ID, incremented at each incompatible receive.
+    /// The engine `optimistic_parallel` requires unique numbers.
     #[inline]
     pub(super) fn next_run(&self, selector: &Selector) -> u64 {
         if self.last.as_ref() == Some(selector) { self.run } else { self.run + 1 }

@@ -1,4 +1,4 @@
-//! Statistics of the indexes: the figures of the paper's analysis (§V), sampled at each call.
+//! Statistics of the indexes, sampled at each call: the quantities of the paper's analysis (§V).
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
@@ -8,7 +8,7 @@ use crate::engine::Queue;
 use crate::hashes::Hashes;
 use crate::linked::SlotIndex;
 
-/// The type `()` discards all events.
+/// Receiver of statistics. The type `()` discards them.
 pub(in crate::engines) trait Tally: Effort {
     const COUNTS_EACH_MESSAGE: bool = false;
 
@@ -32,8 +32,7 @@ struct ByClass {
     empty: f64,
 }
 
-/// Counters. For each bin that is searched or grows, the counters walk the whole bin, at the cost of a search
-/// miss.
+/// Counters. Each search or insertion walks the whole bin, at the cost of a search miss.
 #[derive(Default)]
 pub(in crate::engines) struct Counts {
     attempts: Attempts,

@@ -1,7 +1,7 @@
-//! Consecutive messages of a communicator, without posts between them.
+//! Matching of consecutive messages of a communicator, without posts between the messages.
 //!
-//! A receive that did not match an envelope need not be compared with the next message of the same envelope.
-//! Each of a stream of equal messages therefore costs one step in its bin. Receives removed from the front of
+//! A receive that did not match an envelope is not compared with the next message of the same envelope. So
+//! each message of a stream of equal envelopes costs one step in its bin. Receives removed from the front of
 //! a bin are unlinked when the stream leaves the bin.
 //!
 //! 1. Without wildcard receives, only one bin is searched ([`ExactStream`]), without labels, and only source
@@ -28,7 +28,7 @@ pub(in crate::engines) enum Stream<'a, 'm> {
 #[derive(Clone, Copy)]
 struct BinCursor {
     bin: usize,
-    /// Earlier receives are removed, or do not match.
+    /// Next receive to compare. Earlier receives are removed, or do not match.
     at: SlotIndex,
     /// Receives that are removed but still linked: either all receives before `at`, or no receive.
     front: FrontRemoval,
@@ -126,7 +126,7 @@ pub(in crate::engines) struct WildcardStream<'a, 'm> {
 struct ClassCursor {
     class: Class,
     cursor: BinCursor,
-    /// Label of the next receive; `u64::MAX` at the end of the bin.
+    /// Label (age) of the next receive; `u64::MAX` at the end of the bin.
     label: u64,
 }
 
@@ -141,7 +141,7 @@ impl<'m> WildcardStream<'_, 'm> {
             let [first, second, others @ ..] = cursors;
             let others = &mut others[..count.saturating_sub(2)];
             // The first two classes have separate branches. Branch prediction guesses the class of the next
-            // receive, so the processor does not wait for loads of the other.
+            // receive, so the processor does not wait for loads of the other class.
             let eldest = others.iter_mut().min_by_key(|class_cursor| class_cursor.label);
             let end = first.label.min(second.label);
             let found = match eldest {
@@ -203,7 +203,7 @@ impl ClassCursor {
 }
 
 impl<T: Tally> Optimistic<T> {
-    /// `None` if the communicator never had entries.
+    /// Starts a stream; `None` if the communicator never had entries.
     pub(in crate::engines) fn stream<'m>(&mut self, first: &'m Envelope) -> Option<Stream<'_, 'm>> {
         let is_exact = self.is_exact(first.context);
         let posted = &mut self.communicators.find(first.context)?.posted;

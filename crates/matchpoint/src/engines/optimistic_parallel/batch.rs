@@ -1,4 +1,4 @@
-//! The division of a batch into pieces, and the method for each piece.
+//! Division of a batch of messages into pieces, and choice of a matching method for each piece.
 
 use super::block::{BlockMatcher, RunningBlock};
 use super::delivery::{BATCH, Delivery, Outcomes, Panicked, Piece};
@@ -38,7 +38,8 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         self.match_pieces(messages, out, deliver)
     }
 
-    /// Memory in `out` is reserved. Separate, so that a single message needs no large stack frame.
+    /// The caller has reserved memory in `out`. A separate function, so that a batch of one message needs no
+    /// large stack frame.
     #[inline(never)]
     fn match_pieces(
         &mut self,
@@ -65,7 +66,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             return messages;
         }
         let context = messages[0].envelope.context;
-        // Without a branch per message: usually all have one context.
+        // No branch per message, because usually all messages have one context.
         let others = |messages: &[Message]| {
             messages.iter().fold(0, |others, message| others | (message.envelope.context.0 ^ context.0)) != 0
         };
@@ -87,7 +88,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             Strategy::Fastest | Strategy::Pipeline => false,
         };
         if in_blocks && (cannot_fail || !piece.delivery.is_requested()) {
-            // A delivery cannot be undone if an earlier message is refused.
+            // If an earlier message is refused, a delivery cannot be undone.
             return self.match_in_blocks(piece, out);
         }
         if T::COUNTS_EACH_MESSAGE || !cannot_fail {
@@ -109,8 +110,8 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         Ok(())
     }
 
-    /// True if all messages can be queued: each communicator has reserved memory, and hints allow unexpected
-    /// messages.
+    /// Reserves memory in each communicator. Returns true if all messages can be queued: memory suffices, and
+    /// hints allow unexpected messages.
     fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
         let tables = &mut self.tables;
         let mut in_context = |context| tables.reserve_unexpected(context, messages.len()).is_ok();
@@ -146,7 +147,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         };
         let threads = parallel.workers.threads();
         let is_settled = match method {
-            // Polling workers would take power and cache from a thread that matches alone.
+            // Polling workers would slow a thread that matches alone.
             Method::SingleThread => choice.is_timed() && parallel.workers.is_asleep(),
             _ => parallel.workers.wake_workers() == threads,
         };
@@ -168,7 +169,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         Ok(())
     }
 
-    /// Each of up to `threads` threads matches a partition of the bins. Returns false if the partitions are
+    /// Up to `threads` threads each match a partition of the bins. Returns false if the partitions are
     /// uneven.
     fn match_partitioned(&mut self, piece: Piece<'_>, out: &mut Outcomes, threads: usize) -> bool {
         let (begin, messages) = (out.len(), piece.messages);
@@ -219,18 +220,18 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         ratio
     }
 
-    /// Each message in turn: the processor overlaps the next match with the last delivery.
+    /// Matches and delivers each message in turn. The processor overlaps the next match with the last
+    /// delivery.
     fn match_single_threaded(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
         let (begin, messages) = (out.len(), piece.messages);
-        // `out` has the capacity.
         out.resize(begin + messages.len(), None);
         let outcomes = &mut out[begin..];
         match self.tables.stream(&messages[0].envelope) {
             Some(Stream::Exact(mut stream)) => {
-                piece.in_turn(outcomes, |message| stream.take(&message.envelope))
+                piece.match_in_turn(outcomes, |message| stream.take(&message.envelope))
             }
             Some(Stream::Wildcard(mut stream)) => {
-                piece.in_turn(outcomes, |message| stream.take(&message.envelope))
+                piece.match_in_turn(outcomes, |message| stream.take(&message.envelope))
             }
             None => {}
         }
@@ -238,7 +239,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
     }
 
     fn insert_unmatched(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
-        // Without a branch per message: usually all are matched.
+        // No branch per message, because usually all messages match.
         let unmatched = outcomes.iter().filter(|found| found.is_none()).count();
         if unmatched == 0 {
             return;

@@ -1,4 +1,4 @@
-//! A block of messages, and the tables that match it.
+//! A block of messages that all threads match in the engine's tables.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -31,21 +31,21 @@ struct Search<'a, T: Tally> {
     tables: &'a Optimistic<T>,
     messages: &'a [Message],
     examined: Cell<u64>,
-    /// Index of the first message in the batch.
+    /// Index of the block's first message in the batch.
     first: usize,
     delivery: Delivery<'a>,
 }
 
 impl<T: Tally> Receives for Search<'_, T> {
-    fn oldest(&self, message: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex> {
+    fn find_oldest(&self, message: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex> {
         let mut examined = self.examined.get();
-        let found = self.tables.oldest(&self.messages[message].envelope, &mut examined, is_free);
+        let found = self.tables.find_oldest(&self.messages[message].envelope, &mut examined, is_free);
         self.examined.set(examined);
         found
     }
 
-    fn follower(&self, at: SlotIndex) -> Option<SlotIndex> {
-        self.tables.follower(at)
+    fn next_in_run(&self, at: SlotIndex) -> Option<SlotIndex> {
+        self.tables.next_in_run(at)
     }
 
     fn is_exact(&self, at: SlotIndex) -> bool {
@@ -70,7 +70,7 @@ pub(super) struct RunningBlock<'a, T: Tally> {
 }
 
 impl<T: Tally + Sync> Job for RunningBlock<'_, T> {
-    /// Threads claim parts in the block itself.
+    /// The argument is unused: threads claim parts of the block itself.
     fn run_parts(&self, _: Range<usize>) {
         self.block_matcher.run_all_parts(self.first, self.delivery);
     }
@@ -89,7 +89,7 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         }
     }
 
-    /// Holds the tables of the engine until [`BlockMatcher::commit`].
+    /// Starts a block. Takes the tables of the engine until [`BlockMatcher::commit`].
     ///
     /// # Errors
     /// [`Refused::Memory`]: the block has not started.
@@ -101,7 +101,7 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
     ) -> Result<(), Refused> {
         self.messages.clear();
         self.messages.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        self.block.begin(messages.len(), parts, tables.places(), self.poll_limit)?;
+        self.block.begin(messages.len(), parts, tables.slot_count(), self.poll_limit)?;
         self.messages.extend_from_slice(messages);
         std::mem::swap(&mut self.tables, tables);
         Ok(())
@@ -112,15 +112,15 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         let (tables, messages) = (&self.tables, &self.messages[..]);
         let search = Search { tables, messages, examined: Cell::new(0), first, delivery };
         self.block.run_all_parts(&search);
-        // The caller reads `examined` after the job.
+        // `Relaxed`: the caller reads `examined` after the job.
         self.examined.fetch_add(search.examined.get(), Ordering::Relaxed);
     }
 
-    /// Applies the decisions in the order of messages, and appends the outcomes to `out`. An outcome depends
-    /// on earlier messages only, so the call can stop at a refused message.
+    /// Applies the decisions in message order, and appends the outcomes to `out`. Stops at a refused message:
+    /// an outcome depends on earlier messages only.
     ///
     /// # Errors
-    /// The first refused message's; `out` has the outcomes before.
+    /// The error of the first refused message. `out` has the outcomes of the messages before it.
     pub(super) fn commit(
         &mut self,
         tables: &mut Optimistic<T>,
@@ -133,7 +133,7 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         for (number, &message) in self.messages.iter().enumerate() {
             let (at, resolution) = self.block.outcome(number);
             out.push(match at {
-                Some(at) => Some(tables.take_at(&message.envelope, at)),
+                Some(at) => Some(tables.take_receive_at(&message.envelope, at)),
                 None => {
                     tables.insert_unexpected(message)?;
                     None

@@ -1,4 +1,4 @@
-//! Pieces of a batch, and delivery of matched messages.
+//! Pieces of a batch of messages, and delivery of matched messages.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -10,7 +10,7 @@ use crate::engine::{Deliver, Message, RecvId};
 
 pub(super) const BATCH: usize = 1024;
 
-/// The first panic of a delivery. Other deliveries continue, so that no thread waits forever.
+/// The first panic in a delivery callback. Other deliveries continue, so that no thread waits forever.
 #[derive(Default)]
 pub(super) struct Panicked(Mutex<Option<Box<dyn Any + Send>>>);
 
@@ -32,7 +32,7 @@ impl Panicked {
     }
 }
 
-/// Each user has a copy: a reference needs another cache line from the caller's core.
+/// Each thread has a copy, because a reference needs another cache line of the caller's core.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery<'a> {
     deliver: Option<&'a Deliver<'a>>,
@@ -53,7 +53,7 @@ impl<'a> Delivery<'a> {
         self.deliver_all(number, &[Some(receive)]);
     }
 
-    /// Message numbers are consecutive, from `first` on.
+    /// Delivers consecutive messages, from message `first` on.
     #[inline]
     pub(super) fn deliver_all(&self, first: usize, outcomes: &[Option<RecvId>]) {
         if self.is_requested() {
@@ -61,7 +61,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Delivers each match before the next call of `matched`.
+    /// Calls `matched` for each message, and delivers each match before the next call.
     #[inline]
     pub(super) fn match_each(
         &self,
@@ -93,7 +93,7 @@ pub(super) struct Piece<'a> {
 
 impl<'a> Piece<'a> {
     #[inline(always)]
-    pub(super) fn in_turn(
+    pub(super) fn match_in_turn(
         self,
         outcomes: &mut [Option<RecvId>],
         mut matched: impl FnMut(&'a Message) -> Option<RecvId>,

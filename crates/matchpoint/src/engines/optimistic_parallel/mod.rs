@@ -14,12 +14,12 @@
 //!
 //! All results equal those of `optimistic`; `partitions.rs` and `protocol.rs` have the proofs.
 //!
-//! * A message is delivered before the end of matching only if no earlier message can be refused. Under
-//!   `no_unexpected`, or without memory for all messages, the calling thread matches one message at a time.
-//! * The calling thread matches a batch of one message, and a batch without posted receives. Consecutive
-//!   messages of one communicator are matched together.
-//! * A counting engine matches one message at a time, or in blocks if requested, so that counts are
-//!   reproducible.
+//! * A message is delivered before the end of matching only if no earlier message can be refused. Otherwise
+//!   (`no_unexpected`, or no memory for all messages) the calling thread matches one message at a time.
+//! * The calling thread alone matches a batch of one message, and a batch without posted receives. Threads
+//!   match consecutive messages of one communicator together.
+//! * An engine that counts attempts matches one message at a time, or in blocks if requested, so that counts
+//!   are reproducible.
 
 mod batch;
 mod block;
@@ -125,7 +125,7 @@ struct Parameters {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strategy {
     Fastest,
-    /// All batches optimistically in blocks, as in the paper.
+    /// All batches in blocks, as in the paper.
     Blocks,
     /// Batches without wildcard receives in partitions, others in blocks.
     Partitions,
@@ -138,7 +138,7 @@ impl Parameters {
     }
 }
 
-const _: () = assert!(BATCH <= workers::PARTS, "a thread may be given all of them");
+const _: () = assert!(BATCH <= workers::PARTS, "a thread may get all messages of a batch");
 
 struct ParallelState<T: Tally> {
     workers: WorkerPool,
@@ -156,7 +156,7 @@ impl<T: Tally> ParallelState<T> {
     }
 }
 
-/// Histories of batches, indexed by the logarithm of the batch size, and by whether deliveries are requested.
+/// Histories of batches, indexed by the logarithm of the batch size, then by 1 with and 0 without deliveries.
 type BatchHistories = [[BatchHistory; 2]; BATCH.ilog2() as usize + 1];
 
 #[derive(Clone, Copy)]
@@ -232,7 +232,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
 
     fn footprint(&self) -> Footprint {
         let Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes } = self.tables.footprint();
-        // Never freed, so part of the peak.
+        // This memory is never freed, so it is part of the peak.
         let own = (size_of::<Self>() - size_of::<Optimistic<T>>()) as u64;
         let more = own
             + self.parallel.as_ref().map_or(0, |parallel| {

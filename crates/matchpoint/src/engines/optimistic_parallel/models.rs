@@ -1,9 +1,12 @@
-//! Model checking of the protocol: all interleavings, and all values that threads may read, yield the results
-//! of `list`. A second group of models omits a step, and the checker must find a wrong result.
+//! Model checking of `optimistic_parallel`: loom tries all interleavings, and all values that threads may
+//! read.
+//!
+//! A block must have the results of `list`. If a model omits a step of the protocol, loom must find a wrong
+//! result.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p matchpoint --lib --target-dir target/loom models`
 //!
-//! The tables are those of the engine. Threads start with the block, without the worker pool.
+//! Threads start with the block, without the worker pool.
 
 #![allow(unsafe_code)]
 
@@ -25,15 +28,15 @@ use crate::event::{Event, script};
 use crate::linked::SlotIndex;
 use crate::sync::Ordering;
 
-struct Scene {
+struct Scenario {
     threads: usize,
-    /// Preemptions of a thread, waits excluded; `None` is unlimited.
+    /// Maximum preemptions per interleaving, waits excluded; `None`: unlimited.
     preemptions: Option<usize>,
     script: &'static str,
     resolutions: &'static [Resolution],
 }
 
-fn parse_scene(script: &str) -> (Vec<Event>, Vec<Message>) {
+fn parse_scenario(script: &str) -> (Vec<Event>, Vec<Message>) {
     let mut posts = script::parse(script).expect("a script");
     match posts.pop() {
         Some(Event::ArriveBatch(messages)) => (posts, messages),
@@ -49,130 +52,130 @@ fn queued_entries(engine: &dyn Engine) -> Vec<Entry> {
     entries
 }
 
-fn check<R: ProtocolSteps>(scene: &Scene) {
-    let (posts, messages) = parse_scene(scene.script);
-    let mut right = crate::engines::create("list").expect("an engine");
-    posts.iter().for_each(|post| drop(post.play(&mut *right)));
+fn check<R: ProtocolSteps>(scenario: &Scenario) {
+    let (posts, messages) = parse_scenario(scenario.script);
+    let mut list = crate::engines::create("list").expect("an engine");
+    posts.iter().for_each(|post| drop(post.play(&mut *list)));
     let mut expected = Vec::new();
-    right.arrive_batch(&messages, &mut expected).expect("nothing is refused");
-    let left = queued_entries(&*right);
+    list.arrive_batch(&messages, &mut expected).expect("nothing is refused");
+    let expected_entries = queued_entries(&*list);
 
-    let (threads, resolutions) = (scene.threads, scene.resolutions);
+    let (threads, resolutions) = (scenario.threads, scenario.resolutions);
     let mut builder = Builder::new();
-    builder.preemption_bound = scene.preemptions;
-    let orders = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&orders);
+    builder.preemption_bound = scenario.preemptions;
+    let interleavings = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&interleavings);
     builder.check(move || {
         counted.fetch_add(1, Ordering::Relaxed);
         let mut tables = Optimistic::<()>::new(2, 0);
         posts.iter().for_each(|post| drop(post.play(&mut tables)));
-        let mut round = BlockMatcher::<(), R>::new(Optimistic::new(2, 0), threads);
-        round.begin(&mut tables, &messages, threads).expect("there is memory");
-        let round = Arc::new(round);
+        let mut matcher = BlockMatcher::<(), R>::new(Optimistic::new(2, 0), threads);
+        matcher.begin(&mut tables, &messages, threads).expect("there is memory");
+        let matcher = Arc::new(matcher);
         let worker = |_| {
-            let round = Arc::clone(&round);
-            loom::thread::spawn(move || round.run_all_parts(0, Delivery::new(None, &Panicked::default())))
+            let matcher = Arc::clone(&matcher);
+            loom::thread::spawn(move || matcher.run_all_parts(0, Delivery::new(None, &Panicked::default())))
         };
         let workers: Vec<_> = (1..threads).map(worker).collect();
-        round.run_all_parts(0, Delivery::new(None, &Panicked::default()));
-        workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
+        matcher.run_all_parts(0, Delivery::new(None, &Panicked::default()));
+        workers.into_iter().for_each(|worker| worker.join().expect("the thread does not panic"));
         let settled: Vec<(Option<SlotIndex>, Resolution)> =
-            (0..messages.len()).map(|at| round.outcome(at)).collect();
+            (0..messages.len()).map(|at| matcher.outcome(at)).collect();
 
-        let mut round = Arc::into_inner(round).expect("the workers have ended");
+        let mut matcher = Arc::into_inner(matcher).expect("the workers have ended");
         let mut out = Vec::new();
-        let id = |at: SlotIndex| round.receive(at);
+        let id = |at: SlotIndex| matcher.receive(at);
         let taken: Vec<Option<RecvId>> = settled.iter().map(|&(at, _)| at.map(id)).collect();
         assert_eq!(taken, expected, "not the result of serial matching");
         if !resolutions.is_empty() {
             assert_eq!(settled.iter().map(|&(_, resolution)| resolution).collect::<Vec<_>>(), resolutions);
         }
-        round.commit(&mut tables, &mut out).expect("nothing is refused");
-        assert_eq!((out, queued_entries(&tables)), (expected.clone(), left.clone()));
+        matcher.commit(&mut tables, &mut out).expect("nothing is refused");
+        assert_eq!((out, queued_entries(&tables)), (expected.clone(), expected_entries.clone()));
     });
-    assert!(orders.load(Ordering::Relaxed) > 100, "the model checker has tried few orders: {orders:?}");
+    assert!(interleavings.load(Ordering::Relaxed) > 100, "loom tried only {interleavings:?} interleavings");
 }
 
 use Resolution::{FastPath, NoCandidate, NoConflict, SlowPath};
 
-const NO_CONFLICT: Scene = Scene {
+const NO_CONFLICT: Scenario = Scenario {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/2/2 \n arrive_batch m1=0/2/2 m2=0/1/1",
     resolutions: &[NoConflict, NoConflict],
 };
 
-const RUN: Scene = Scene {
+const RUN: Scenario = Scenario {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1",
     resolutions: &[NoConflict, FastPath, FastPath],
 };
 
-/// Two runs with one envelope, and another receive between them.
-const SHORT_RUN: Scene = Scene {
+/// Two receives with one selector, and another receive between them, so that each run has one receive.
+const SHORT_RUN: Scenario = Scenario {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/*/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1",
     resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
-/// Not all messages are rivals.
-const INTERLEAVED: Scene = Scene {
+/// The second message is no rival of the others.
+const INTERLEAVED: Scenario = Scenario {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/2/2 m3=0/1/1",
     resolutions: &[NoConflict, NoCandidate, FastPath],
 };
 
-const ANY_SOURCE: Scene = Scene {
+const ANY_SOURCE: Scenario = Scenario {
     threads: 2,
     preemptions: None,
     script: "post r1 0/*/1 \n post r2 0/2/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
     resolutions: &[NoConflict, SlowPath],
 };
 
-const ANY_SOURCE_RUN: Scene = Scene {
+const ANY_SOURCE_RUN: Scenario = Scenario {
     threads: 2,
     preemptions: None,
     script: "post r1 0/*/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
     resolutions: &[NoConflict, FastPath],
 };
 
-/// The second message loses its candidate to the first, and competes for the candidate of the third.
-const LOSER: Scene = Scene {
+/// The second message loses its candidate to the first, and then competes for the candidate of the third.
+const LOST_CANDIDATE: Scenario = Scenario {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/2/1",
     resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
-/// The first message matches the second's candidate, but has an older candidate.
-const NO_LOSER: Scene = Scene {
+/// The first message also matches the candidate of the second message, but has an older candidate.
+const OTHER_WITHOUT_RIVALS: Scenario = Scenario {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
     resolutions: &[NoConflict, Resolution::Waited],
 };
 
-const UNEXPECTED: Scene = Scene {
+const UNEXPECTED: Scenario = Scenario {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n arrive_batch m1=0/3/3 m2=0/1/1 m3=0/1/1 m4=0/4/4",
     resolutions: &[NoCandidate, NoConflict, SlowPath, NoCandidate],
 };
 
-fn check_faulty<R: ProtocolSteps>(scene: Scene) {
-    check::<R>(&Scene { resolutions: &[], ..scene });
+fn check_faulty<R: ProtocolSteps>(scenario: Scenario) {
+    check::<R>(&Scenario { resolutions: &[], ..scenario });
 }
 
-/// Three threads have too many interleavings; most faults need fewer than three preemptions.
-const fn with_three_threads(scene: Scene) -> Scene {
-    Scene { threads: 3, preemptions: Some(3), ..scene }
+/// With three threads, at most three preemptions limit the number of interleavings. Most faults need fewer.
+const fn with_three_threads(scenario: Scenario) -> Scenario {
+    Scenario { threads: 3, preemptions: Some(3), ..scenario }
 }
 
 #[test]
-fn messages_without_conflict() {
+fn messages_without_conflict_take_candidates() {
     check::<FullProtocol>(&NO_CONFLICT);
 }
 
@@ -183,7 +186,7 @@ fn messages_of_one_envelope_share_run() {
 }
 
 #[test]
-fn short_run_is_left_for_later_receives() {
+fn short_run_uses_slow_path() {
     check::<FullProtocol>(&SHORT_RUN);
     check::<FullProtocol>(&with_three_threads(SHORT_RUN));
 }
@@ -201,14 +204,14 @@ fn two_sources_compete_for_any_source_receive() {
 }
 
 #[test]
-fn loser_takes_candidate_of_later_message() {
-    check::<FullProtocol>(&LOSER);
-    check::<FullProtocol>(&with_three_threads(LOSER));
+fn message_without_candidate_takes_later_one() {
+    check::<FullProtocol>(&LOST_CANDIDATE);
+    check::<FullProtocol>(&with_three_threads(LOST_CANDIDATE));
 }
 
 #[test]
-fn competitors_are_settled_first() {
-    check::<FullProtocol>(&NO_LOSER);
+fn message_without_rivals_waits_for_others() {
+    check::<FullProtocol>(&OTHER_WITHOUT_RIVALS);
 }
 
 #[test]
@@ -237,7 +240,7 @@ impl ProtocolSteps for WithoutOthersCheck {
 #[test]
 #[should_panic(expected = "not the result of serial matching")]
 fn unchecked_others_take_next_receive() {
-    check_faulty::<WithoutOthersCheck>(LOSER);
+    check_faulty::<WithoutOthersCheck>(LOST_CANDIDATE);
 }
 
 struct ShiftedByNumber;
@@ -286,12 +289,12 @@ impl ProtocolSteps for Unreleased {
 
 #[test]
 #[should_panic(expected = "not the result of serial matching")]
-fn unreleased_bookings_are_not_seen() {
+fn relaxed_booking_is_detected() {
     check_faulty::<Unreleased>(RUN);
 }
 
-/// Loom detects concurrent accesses to a cell, and reads before a part is done. The caller writes the input
-/// of each part before the assignment.
+/// A job with a cell per part. Loom detects concurrent accesses to a cell, and reads before a part is done.
+/// The caller writes the input of each part before the assignment.
 struct CellJob(Vec<loom::cell::UnsafeCell<(u32, u32)>>);
 
 // SAFETY: loom checks all accesses.
@@ -313,7 +316,8 @@ impl Job for CellJob {
     }
 }
 
-/// Workers read their mailbox twice at any time. A job has `parts` parts per worker, and one for the caller.
+/// Runs two jobs. Workers read their mailbox twice at any time. A job has `parts` parts per worker, and one
+/// for the caller.
 fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions: usize) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -323,7 +327,7 @@ fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions:
             let pool = Arc::clone(&pool);
             loom::thread::spawn(move || {
                 for _ in 0..2 {
-                    let assigned = pool.assigned(at);
+                    let assigned = pool.assigned_job(at);
                     if assigned > 0 {
                         pool.run_parts(at, assigned);
                     }
@@ -344,10 +348,10 @@ fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions:
             pool.finish(number, &cells, 0..workers);
             for (part, cell) in cells.0.iter().enumerate() {
                 // SAFETY: all parts are done; loom checks this.
-                assert_eq!(cell.with(|at| unsafe { (*at).1 }), 10 + part as u32, "every part, once");
+                assert_eq!(cell.with(|at| unsafe { (*at).1 }), 10 + part as u32, "every part runs once");
             }
         }
-        threads.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
+        threads.into_iter().for_each(|worker| worker.join().expect("the thread does not panic"));
     });
 }
 
@@ -367,7 +371,7 @@ fn unreleased_part_is_detected() {
     run_two_jobs::<false>(2, 1, 3);
 }
 
-/// Two threads deliver. No outcome is read before the write.
+/// Two threads deliver. Loom detects a read of an outcome before its write.
 #[test]
 fn pipelined_messages_are_delivered_once() {
     let mut builder = Builder::new();
@@ -400,6 +404,6 @@ fn pipelined_messages_are_delivered_once() {
         pool.finish(1, &ordered, 0..1);
         let times: Vec<usize> = delivered.iter().map(|times| times.load(Ordering::Relaxed)).collect();
         assert_eq!(times, [1, 1, 0, 1, 1, 1]);
-        worker.join().expect("it does not panic");
+        worker.join().expect("the thread does not panic");
     });
 }

@@ -1,5 +1,6 @@
-//! One thread matches a batch in order, while other threads deliver matched messages. Threads cannot
-//! conflict, and matching data stays in the cache of one core.
+//! Pipelined matching: one thread matches a batch in order, while other threads deliver matched messages.
+//!
+//! Threads cannot conflict, and matching data stays in the cache of one core.
 //!
 //! ```text
 //! caller     matches ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒, then delivers ████
@@ -22,7 +23,7 @@ use super::workers::{Job, WorkerPool};
 
 pub(super) struct Ordered<'a> {
     outcomes: *mut Option<RecvId>,
-    /// Index of the first message in the batch.
+    /// Index of the piece's first message in the batch.
     first: usize,
     delivery: Delivery<'a>,
 }
@@ -31,7 +32,7 @@ pub(super) struct Ordered<'a> {
 unsafe impl Sync for Ordered<'_> {}
 
 impl<'a> Ordered<'a> {
-    /// Outcomes are appended to `out` by [`Ordered::set_outcome`].
+    /// [`Ordered::set_outcome`] will write outcomes behind the end of `out`.
     ///
     /// # Panics
     /// If `out` lacks capacity for the piece.
@@ -56,15 +57,16 @@ impl Job for Ordered<'_> {
     }
 }
 
-/// Delivery time of a message ÷ time of matching and delivery.
+/// Balance of matching and delivery.
 #[derive(Clone, Copy)]
 pub(super) struct Balance {
+    /// Delivery time of a message ÷ time of matching and delivery.
     pub(super) ratio: f64,
     pub(super) is_timed: bool,
 }
 
 /// The calling thread matches messages in order, and `threads` threads deliver. Appends the outcomes to
-/// `out`, which must have capacity. Returns the ratio of [`Balance`], if measured.
+/// `out`, which must have capacity. Returns [`Balance::ratio`], if measured.
 pub(super) fn run<'a>(
     workers: &mut WorkerPool,
     piece: Piece<'a>,
@@ -78,7 +80,7 @@ pub(super) fn run<'a>(
     let ratio = workers.run(&ordered, |assignments| {
         let began = now();
         let (mut next, mut remaining) = (0, 0..0);
-        for (share, end) in ends(messages.len(), threads, balance.ratio).enumerate() {
+        for (share, end) in part_ends(messages.len(), threads, balance.ratio).enumerate() {
             for (number, message) in (next..end).zip(&messages[next..end]) {
                 // SAFETY: the message is assigned only after this write.
                 unsafe { ordered.set_outcome(number, matched(message)) };
@@ -103,9 +105,10 @@ pub(super) fn run<'a>(
     ratio
 }
 
-/// The end of each thread's messages. Each part is `ratio` times the previous; the caller has the last. With
-/// delivery time `w`, matching time `m` and `ratio` = `w ÷ (w + m)`, all threads end at the same time.
-pub(super) fn ends(messages: usize, threads: usize, ratio: f64) -> impl Iterator<Item = usize> {
+/// The end of each thread's messages. Each part is `ratio` times the previous part; the calling thread
+/// delivers the last part. With delivery time `w`, matching time `m` and `ratio` = `w ÷ (w + m)`, all threads
+/// end at the same time.
+pub(super) fn part_ends(messages: usize, threads: usize, ratio: f64) -> impl Iterator<Item = usize> {
     // Remaining messages ÷ messages of the next part.
     let mut times = [1.0; MESSAGES];
     for left in 1..threads {
@@ -124,14 +127,14 @@ mod tests {
 
     #[test]
     fn later_workers_get_fewer_messages() {
-        assert_eq!(ends(100, 4, 1.0).collect::<Vec<_>>(), [25, 50, 75, 100]);
+        assert_eq!(part_ends(100, 4, 1.0).collect::<Vec<_>>(), [25, 50, 75, 100]);
         // Matching takes as long as delivery.
-        assert_eq!(ends(60, 4, 0.5).collect::<Vec<_>>(), [32, 48, 56, 60]);
+        assert_eq!(part_ends(60, 4, 0.5).collect::<Vec<_>>(), [32, 48, 56, 60]);
         // Delivery takes no time.
-        assert_eq!(ends(60, 3, 0.0).collect::<Vec<_>>(), [60, 60, 60]);
+        assert_eq!(part_ends(60, 3, 0.0).collect::<Vec<_>>(), [60, 60, 60]);
         for (messages, threads, ratio) in [(1, 3, 1.0), (7, 64, 0.9), (1024, 64, 1.0), (1000, 16, 0.37)] {
             assert_eq!(
-                ends(messages, threads, ratio).last(),
+                part_ends(messages, threads, ratio).last(),
                 Some(messages),
                 "the last end is the number of messages"
             );

@@ -1,7 +1,7 @@
 //! Partitioned matching of batches without wildcard receives.
 //!
-//! The outcome of a message depends on its bin only, so threads with different bins have no conflicts. The
-//! paper's threads take messages in any order and resolve conflicts later.
+//! The outcome of a message depends on its bin only, so threads with different bins have no conflicts. In the
+//! paper, threads take messages in any order and resolve conflicts later.
 //!
 //! ```text
 //! caller   bin of each message ─▶ slice of its bin ─▶ partitions with similar numbers of messages
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! *Correctness*: a receive without a wildcard matches one envelope. All messages with this envelope are in
-//! one bin, and reach one thread in order, which matches them as serial matching would. Unexpected messages
-//! remain unexpected, because receives are only removed.
+//! one bin, and one thread matches this bin in order, as serial matching would. Unexpected messages remain
+//! unexpected, because receives are only removed.
 
 #![allow(unsafe_code)]
 
@@ -28,19 +28,19 @@ use super::delivery::{BATCH, Outcomes, Piece};
 use super::protocol::MESSAGES;
 use super::workers::{Job, WorkerPool};
 
-/// Slices of the bins. More slices make partitions more even but take more time to compute.
+/// Number of slices of the bins. With more slices, partitions are more even but take more time to compute.
 const SLICES: usize = 1 << u8::BITS;
 
-/// Number of slices for small batches. A slice has as many messages as in a full batch.
-const FEW_SLICES: usize = SLICES / 4;
+/// Number of slices for small batches: as many messages per slice as in a full batch.
+const SMALL_BATCH_SLICES: usize = SLICES / 4;
 
 /// Maximum size of a small batch.
-const FEW: usize = BATCH / 4;
+const SMALL_BATCH_MAX: usize = BATCH / 4;
 
-/// Maximum of the largest partition, in quarters of the mean; two more messages are allowed.
+/// Maximum size of the largest partition, in quarters of the mean size; two more messages are allowed.
 const UNEVEN_QUARTERS: usize = 6;
 
-/// Index in the batch, and bin, in one word, because each message is written twice.
+/// Index of a message in the batch, and its bin, in one word: each message is written twice.
 #[derive(Clone, Copy, Default)]
 struct BinnedMessage(u32);
 
@@ -61,10 +61,10 @@ impl BinnedMessage {
 }
 
 pub(super) struct PartitionPlan {
-    /// Messages with the slices of their bins, in arrival order.
+    /// Messages in arrival order; `slices` has the slice of each message's bin.
     in_arrival_order: [BinnedMessage; BATCH],
     slices: [u8; BATCH],
-    /// A partition is a range of slices.
+    /// Messages by slice. A partition is a range of slices.
     by_slice: [BinnedMessage; BATCH],
     /// Start of each partition in `by_slice`, and the end of the last partition.
     starts: [u16; MESSAGES + 1],
@@ -77,10 +77,10 @@ impl PartitionPlan {
         PartitionPlan { in_arrival_order, slices: [0; BATCH], by_slice, starts: [0; MESSAGES + 1] }
     }
 
-    /// Returns false if the partitions are uneven.
+    /// Computes the partitions. Returns false if they are uneven.
     fn make(&mut self, exact: &ExactReceives<'_>, messages: &[Message], threads: usize) -> bool {
-        let slices = if messages.len() > FEW { SLICES } else { FEW_SLICES };
-        // The scaled value increases with the bin, so a bin is in one slice.
+        let slices = if messages.len() > SMALL_BATCH_MAX { SLICES } else { SMALL_BATCH_SLICES };
+        // The scaled number increases with the bin, so a bin is in one slice.
         let scale = ((slices as u64) << 32) / exact.bins() as u64;
         let mut of_slices = [0_u16; SLICES];
         let places = self.in_arrival_order.iter_mut().zip(&mut self.slices);
@@ -90,7 +90,7 @@ impl PartitionPlan {
             *slice = ((bin as u64 * scale) >> 32) as u8;
             of_slices[usize::from(*slice)] += 1;
         }
-        // The middle of a slice determines its partition. `end` is in half messages.
+        // The middle of a slice determines its partition. The unit of `end` is half a message.
         let end = |partition: usize| {
             if partition < threads { (2 * messages.len() * partition).div_ceil(threads) } else { usize::MAX }
         };
@@ -131,8 +131,7 @@ struct PartitionResult {
     unmatched: usize,
 }
 
-/// The result of a partition: the partition's thread writes the result, and the caller reads the result after
-/// the job.
+/// The result of a partition. The partition's thread writes the result; the caller reads it after the job.
 #[repr(align(128))]
 struct ResultCell(UnsafeCell<PartitionResult>);
 
@@ -154,16 +153,16 @@ impl PartitionTable {
         Ok(PartitionTable { plan: PartitionPlan::new(), results })
     }
 
-    fn done(&mut self, threads: usize) -> impl Iterator<Item = PartitionResult> {
+    fn results(&mut self, threads: usize) -> impl Iterator<Item = PartitionResult> {
         // SAFETY: `self` is borrowed mutably: no other thread runs a partition.
         self.results[..threads].iter().map(|result| result.0.with(|at| unsafe { *at }))
     }
 
     pub(super) fn taken(&mut self, threads: usize) -> impl Iterator<Item = RemovedEntries> {
-        self.done(threads).map(|done| done.taken)
+        self.results(threads).map(|done| done.taken)
     }
 
-    /// Bytes allocated; `size_of::<Self>()` does not count.
+    /// Bytes allocated, without `size_of::<Self>()`.
     pub(super) fn bytes(&self) -> u64 {
         (self.results.capacity() * size_of::<ResultCell>()) as u64
     }
@@ -200,7 +199,7 @@ pub(super) fn run(
         partitions.run_parts(0..1);
     });
     let (written, unmatched) = table
-        .done(threads)
+        .results(threads)
         .fold((0, 0), |(written, unmatched), done| (written + done.written, unmatched + done.unmatched));
     assert_eq!(written, messages.len(), "a message is in one partition");
     // SAFETY: each message is in one partition, so all outcomes are written; the assertion checks their

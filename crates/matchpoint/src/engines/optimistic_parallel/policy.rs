@@ -1,42 +1,42 @@
-//! Batching policy: selects the fastest method for batches of one size under the present load.
+//! Batching policy: selects the fastest matching method for batches of one size.
 //!
 //! A trial runs the methods in turn, for three rounds, so that a disturbance affects several methods. Each
 //! turn waits until all workers participate, skips two batches, and times three. The method with the smallest
-//! median is used until the next trial.
+//! median time is used until the next trial.
 //!
-//! The cost of a trial is the time that the chosen method would have saved: at most 1/50 of the time of all
-//! batches. The whole trial takes at most 1/10 of that time. Time between batches does not count.
+//! The cost of a trial is the time beyond that of the chosen method: at most 1/50 of the time of all batches.
+//! The whole trial takes at most 1/10 of that time. Time between batches does not count.
 
 use std::time::{Duration, Instant};
 
 const METHODS: usize = 3;
 
 /// Maximum wait of a turn for workers to wake or sleep.
-const WARM: Duration = Duration::from_millis(1);
+const SETTLE_TIME_MAX: Duration = Duration::from_millis(1);
 
-/// Several, because an interruption of a thread lasts longer than a turn.
+/// Rounds of a trial. Several, because an interruption of a thread lasts longer than a turn.
 const ROUNDS: usize = 3;
 
-/// Untimed batches of a turn, which load cache lines written by other threads.
-const FIRST: usize = 2;
+/// Untimed batches at the start of a turn. They load cache lines written by other threads.
+const UNTIMED: usize = 2;
 
 const TIMED: usize = 3;
 
 const SAMPLES: usize = ROUNDS * TIMED;
 
-/// Time of all batches ÷ cost of a trial, at least.
-const COST_SHARE: u64 = 50;
+/// Minimum of: time of all batches ÷ cost of a trial.
+const COST_RATIO_MIN: u64 = 50;
 
-/// Time of all batches ÷ time of a trial, at least.
-const WHOLE_SHARE: u64 = 10;
+/// Minimum of: time of all batches ÷ time of a trial.
+const TIME_RATIO_MIN: u64 = 10;
 
-/// Batches between two trials, at least.
-const LEAST: u64 = 64;
+/// Minimum number of batches between two trials.
+const BATCHES_BETWEEN_MIN: u64 = 64;
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct BatchingPolicy {
     best: usize,
-    rest: u64,
+    batches_to_trial: u64,
     trial: Option<Trial>,
 }
 
@@ -46,7 +46,7 @@ struct Trial {
     took: [Duration; METHODS],
     messages: [u64; METHODS],
     turn_began: Instant,
-    /// Batches in this turn since the workers are settled.
+    /// Batches of this turn, counted after the workers settled.
     batches: usize,
     timed: usize,
     samples_ps: [[u64; SAMPLES]; METHODS],
@@ -95,8 +95,8 @@ impl BatchingPolicy {
         if methods < 2 {
             return Choice { method: 0, started: None };
         }
-        if self.rest > 0 {
-            self.rest -= 1;
+        if self.batches_to_trial > 0 {
+            self.batches_to_trial -= 1;
             return Choice { method: self.best.min(methods - 1), started: None };
         }
         let now = Instant::now();
@@ -106,7 +106,8 @@ impl BatchingPolicy {
         }
     }
 
-    /// `is_settled`: all workers that the method needs participated, or none is needed and all slept.
+    /// Ends a batch. `is_settled`: all workers that the method needs participated; if the method needs no
+    /// workers, all slept.
     pub(super) fn stop(&mut self, choice: &Choice, methods: usize, messages: usize, is_settled: bool) {
         if let Some(started) = choice.started {
             self.record_time(started, Instant::now(), methods, messages, is_settled);
@@ -125,8 +126,8 @@ impl BatchingPolicy {
         let method = trial.method(methods);
         trial.took[method] += ended - started;
         trial.messages[method] += messages as u64;
-        trial.batches += usize::from(is_settled || ended - trial.turn_began >= WARM);
-        if trial.batches <= FIRST {
+        trial.batches += usize::from(is_settled || ended - trial.turn_began >= SETTLE_TIME_MAX);
+        if trial.batches <= UNTIMED {
             return;
         }
         let sample = trial.timed / (TIMED * methods) * TIMED + trial.timed % TIMED;
@@ -147,10 +148,14 @@ impl BatchingPolicy {
             samples[SAMPLES / 2]
         });
         let best = (0..methods).min_by_key(|&method| medians[method]).unwrap_or(0);
-        let cost = COST_SHARE.saturating_mul(trial.cost_ps(medians[best]));
-        let whole = WHOLE_SHARE.saturating_mul(trial.whole_ps());
+        let cost = COST_RATIO_MIN.saturating_mul(trial.cost_ps(medians[best]));
+        let whole = TIME_RATIO_MIN.saturating_mul(trial.whole_ps());
         let batch_ps = medians[best].saturating_mul(messages as u64).max(1);
-        *self = BatchingPolicy { best, rest: (cost.max(whole) / batch_ps).max(LEAST), trial: None };
+        *self = BatchingPolicy {
+            best,
+            batches_to_trial: (cost.max(whole) / batch_ps).max(BATCHES_BETWEEN_MIN),
+            trial: None,
+        };
     }
 }
 
@@ -165,8 +170,8 @@ mod tests {
 
     const US: Duration = Duration::from_micros(1);
 
-    /// Batches of a trial of two methods, if the workers are settled.
-    const BATCHES: usize = 2 * ROUNDS * (FIRST + TIMED);
+    /// Batches of a trial of two methods with settled workers.
+    const BATCHES: usize = 2 * ROUNDS * (UNTIMED + TIMED);
 
     fn run_trial(
         policy: &mut BatchingPolicy,
@@ -177,7 +182,7 @@ mod tests {
         run_disturbed_trial(policy, now, |method, _| took[method], is_settled)
     }
 
-    /// The time of a batch also depends on the number of earlier batches.
+    /// Runs a trial in which the time of a batch depends on method and number of earlier batches.
     fn run_disturbed_trial(
         policy: &mut BatchingPolicy,
         now: &mut Instant,
@@ -185,9 +190,9 @@ mod tests {
         is_settled: impl Fn(usize) -> bool,
     ) -> usize {
         let mut batches = 0;
-        (policy.rest, policy.trial) = (0, None);
+        (policy.batches_to_trial, policy.trial) = (0, None);
         policy.start(2);
-        let trial = policy.trial.as_mut().expect("it begins");
+        let trial = policy.trial.as_mut().expect("a trial begins");
         trial.turn_began = *now;
         while let Some(trial) = policy.trial {
             let ended = *now + took(trial.method(2), batches);
@@ -197,28 +202,31 @@ mod tests {
         batches
     }
 
-    const OF_EACH: u64 = (BATCHES / 2) as u64;
+    const BATCHES_PER_METHOD: u64 = (BATCHES / 2) as u64;
 
     #[test]
-    fn faster_method_runs_for_fifty_costs() {
+    fn trial_cost_is_fiftieth_of_time() {
         let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         for (took, best) in [([20 * US, 4 * US], 1), ([4 * US, 20 * US], 0)] {
             assert_eq!(run_trial(&mut policy, &mut now, took, |_| true), BATCHES);
-            assert_eq!((policy.best, policy.rest), (best, 50 * OF_EACH * (20 - 4) / 4));
+            assert_eq!(
+                (policy.best, policy.batches_to_trial),
+                (best, 50 * BATCHES_PER_METHOD * (20 - 4) / 4)
+            );
             assert_eq!(policy.start(2).method, best);
         }
     }
 
     #[test]
-    fn trial_without_cost_takes_a_tenth() {
+    fn trial_takes_tenth_of_time() {
         let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         run_trial(&mut policy, &mut now, [4 * US, 4 * US], |_| true);
-        assert_eq!(policy.rest, 10 * 2 * OF_EACH);
+        assert_eq!(policy.batches_to_trial, 10 * 2 * BATCHES_PER_METHOD);
         // Batches continue while a turn waits for workers.
         (policy, now) = (BatchingPolicy::default(), Instant::now());
         let batches = run_trial(&mut policy, &mut now, [4 * US, 4 * US], |batch| batch >= 1000);
         assert!(batches > 500);
-        assert_eq!(policy.rest, 10 * batches as u64);
+        assert_eq!(policy.batches_to_trial, 10 * batches as u64);
     }
 
     #[test]
@@ -243,8 +251,8 @@ mod tests {
         }
     }
 
-    /// Batches of ten messages with three methods that take `took` microseconds, with pauses. Returns the
-    /// batches in trials and their fraction of the time.
+    /// Runs batches of ten messages with three methods. A batch takes `took` microseconds; then a pause of
+    /// `between` follows. Returns the number of batches in trials and their fraction of the time.
     fn run_batches(batches: usize, took: impl Fn(usize, usize) -> u64, between: Duration) -> (usize, f64) {
         let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         let (mut run_trial, mut in_trials, mut all) = (0, Duration::ZERO, Duration::ZERO);
@@ -263,7 +271,7 @@ mod tests {
         (run_trial, in_trials.as_secs_f64() / all.as_secs_f64())
     }
 
-    const OF_THREE: usize = 3 * ROUNDS * (FIRST + TIMED);
+    const TRIAL_BATCHES: usize = 3 * ROUNDS * (UNTIMED + TIMED);
 
     #[test]
     #[cfg_attr(miri, ignore = "hours, and all of it is safe code")]
@@ -274,7 +282,7 @@ mod tests {
                 run_batches(60_000, |method, batch| [4, 8, 8][method] * load(batch), Duration::ZERO);
             assert!(
                 share < 0.1,
-                "a change every {changes} batches: {run_trial} are in trials, {share} of the time"
+                "the load changes every {changes} batches: {run_trial} batches in trials take {share} of the time"
             );
         }
     }
@@ -288,8 +296,8 @@ mod tests {
             run_batches(20_000, |method, _| [2, 4, 4][method], Duration::ZERO)
         );
         assert!(
-            run_batches(20_000, |method, _| [2, 4, 4][method], idle).0 > 2 * OF_THREE,
-            "there was more than one"
+            run_batches(20_000, |method, _| [2, 4, 4][method], idle).0 > 2 * TRIAL_BATCHES,
+            "there was more than one trial"
         );
     }
 
@@ -298,6 +306,6 @@ mod tests {
         let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         let day = Duration::from_secs(86_400);
         run_trial(&mut policy, &mut now, [day, 2 * day], |_| true);
-        assert_eq!((policy.best, policy.rest >= LEAST), (0, true));
+        assert_eq!((policy.best, policy.batches_to_trial >= BATCHES_BETWEEN_MIN), (0, true));
     }
 }

@@ -1,7 +1,7 @@
-//! Protocol of a block: threads match up to 64 messages as if they arrived one after the other (§III-C,
-//! §III-D, with corrections).
+//! Protocol of a block: several threads match up to 64 messages with the outcome of serial matching (paper
+//! §III-C, §III-D, with corrections).
 //!
-//! During a block no thread changes the tables. Threads share only these words:
+//! During a block no thread changes the engine's tables. Threads share only these words:
 //!
 //! | word | of | written by | read by |
 //! |---|---|---|---|
@@ -12,7 +12,7 @@
 //! | `settled`, bit *i* | the block | the thread of message *i*, after its decision | threads of later messages; the caller |
 //! | `candidate`, `outcome` | a message | its thread | its thread; the caller, after the block |
 //!
-//! Threads claim parts in the order of messages. A thread books all messages of its part, settles them in
+//! Threads claim parts in message order. A thread books all messages of its part, settles the messages in
 //! order, then delivers them. So later messages never wait for a delivery.
 //!
 //! 1. **Book.** The candidate of message *i* is the receive that was the oldest match *at the start of the
@@ -24,8 +24,8 @@
 //!    messages that match *r* without booking it.
 //! * No others: *i* takes the *p*th receive after *r* in its run of compatible receives (*r* itself if *p* =
 //!   0), if the run is long enough. For *p* > 0 this is the paper's fast path.
-//! * Others without rivals: when the others are settled, *i* takes *r* if *r* is free.
-//! * Both others and rivals, a run that is too short, or a taken *r*: the slow path. When all earlier
+//! * Others without rivals: after the others are settled, *i* takes *r* if *r* is free.
+//! * Both others and rivals, a run that is too short, or a taken *r*: the slow path. After all earlier
 //!   messages are settled, *i* searches again among free receives.
 //!
 //! A receive without a wildcard has no others: the receive matches one envelope, and messages with one
@@ -35,33 +35,33 @@
 //!
 //! By induction over *i*: if all earlier messages have the outcome of serial matching, so has *i*.
 //!
-//! *No candidate.* Receives are only removed, so *i* has no match in its turn either.
+//! *No candidate.* Receives are only removed, so serial matching finds no match for *i* either.
 //!
-//! *No others.* Let *r₀, r₁, …* be the run from *r* on. In serial order, only the rivals and *i* match *r*,
-//! among the messages up to *i*. Their oldest match is *r₀*; the next are *r₁, r₂, …*, because no receive of
-//! the communicator was posted within a run. No other message up to *i* matches the run. So the first rival
-//! takes *r₀*, the next *r₁*, and *i* the *p*th after *r₀*, whether its rivals are settled or not.
+//! *No others.* Let *r₀, r₁, …* be the run from *r* on. Among the messages up to *i*, only the rivals and
+//! *i* match *r*, or any receive of the run. Their oldest match is *r₀*; the next are *r₁, r₂, …*, because no
+//! receive of the communicator was posted within a run. So the first rival takes *r₀*, the next *r₁*, and *i*
+//! the *p*th after *r₀*, whether its rivals are settled or not.
 //!
-//! *Others without rivals.* Unsettled messages before *i* do not match *r*, and no older receive matches *i*.
-//! So if *r* is free, *i* takes it. (No later message has taken it, see below.)
+//! *Others without rivals.* Unsettled messages before *i* do not match *r*, and no older receive matches
+//! *i*. So if *r* is free, *i* takes *r*. (No later message has taken *r*, see below.)
 //!
-//! *Slow path.* All earlier messages are settled. *i* takes its oldest match that no earlier message took.
-//! The search skips marked receives. Both rules have the same result, unless a *later* message *j* marked the
-//! receive *s* that *i* is to take. *j* did not take *s* on the slow path or after a wait for others: it
-//! would have waited for *i*, which matches *s* and is unsettled. So *j* had no others, and *s* is in the run
-//! of its candidate *r′*. Then *r′* matches *i*. As *j* has no others, *i* booked *r′*: both have the same
-//! candidate. Messages before *i* that match *r′* are also before *j*, so *i* has no others. Its position in
-//! the run is before that of *j*, so the run is long enough. Then *i* does not use the slow path. By the same
-//! argument, no later message takes *r* from an *i* that has others but no rivals: *j* would have the same
-//! others.
+//! *Slow path.* All earlier messages are settled. In serial matching, *i* takes its oldest match that no
+//! earlier message took. Here, the search skips all taken receives. The results are equal, unless a *later*
+//! message *j* took the receive *s* that *i* is to take. *j* did not take *s* on the slow path or after a
+//! wait for others: it would have waited for *i*, which matches *s* and is unsettled. So *j* had no others,
+//! and *s* is in the run of its candidate *r′*. Then *r′* matches *i*. As *j* has no others, *i* booked *r′*:
+//! both have the same candidate. Messages before *i* that match *r′* are also before *j*, so *i* has no
+//! others. Its position in the run is before that of *j*, so the run is long enough. Then *i* does not use
+//! the slow path. By the same argument, no later message *j* takes *r* from an *i* that has others but no
+//! rivals: *j* would have the same others.
 //!
 //! *Termination.* Booking does not wait. The first unsettled message waits for no message. Parts are claimed
 //! in order, so a thread settles this message.
 //!
 //! # Necessity of the steps
 //!
-//! * *Without the barrier*, *i* may miss the booking of an earlier message that still searches, and take its
-//!   receive.
+//! * *Without the barrier*, *i* may miss the booking of an earlier message that still searches, and take
+//!   that message's receive.
 //! * *If the first search skipped taken receives*, messages with one envelope could have different
 //!   candidates. Messages 0, 1, 2 compete for the run *r₀, r₁, r₂*. Message 1 books *r₀*; message 0 takes
 //!   *r₀*; message 2 searches, books *r₁* without a rival and takes *r₁*, although message 1 should get *r₁*.
@@ -74,14 +74,14 @@
 //!
 //! The models (`models.rs`) show the error of each omitted step.
 //!
-//! The paper's *early booking check* (§IV-D: skip receives with an earlier booking) is not used. A message
-//! would not book its oldest match, so later messages could not detect competitors from bookings.
+//! The paper's *early booking check* (§IV-D: skip receives with an earlier booking) is not used: a message
+//! would not book its oldest match, and later messages could not detect competitors from bookings.
 //!
 //! # Memory order
 //!
 //! `booked` and `settled` change only by read-modify-write with release. An acquire of a bit makes earlier
-//! bookings and marks visible. All other words are read after such an acquire, or by the thread that wrote
-//! them.
+//! bookings and taken marks visible. All other words are read after such an acquire, or by the thread that
+//! wrote the word.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -90,14 +90,14 @@ use crate::engine::Refused;
 use crate::linked::{NIL, SlotIndex};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, PollLimit, wait_until};
 
-/// Messages of a block: the bits of a word.
+/// Maximum messages of a block: the bits of a word.
 pub(super) const MESSAGES: usize = u64::BITS as usize;
 
-/// Unchanged until the block's end.
+/// The posted receives of a block, unchanged until the block's end.
 pub(super) trait Receives {
-    fn oldest(&self, message: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex>;
+    fn find_oldest(&self, message: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex>;
 
-    fn follower(&self, at: SlotIndex) -> Option<SlotIndex>;
+    fn next_in_run(&self, at: SlotIndex) -> Option<SlotIndex>;
 
     fn is_exact(&self, at: SlotIndex) -> bool;
 
@@ -106,7 +106,7 @@ pub(super) trait Receives {
     fn report_match(&self, message: usize, at: SlotIndex);
 }
 
-/// Models omit steps to show that each is needed.
+/// Steps of the protocol. Tests omit steps to show that each step is necessary.
 pub(super) trait ProtocolSteps: Send + Sync + 'static {
     /// The first search ignores receives taken during the block.
     const SEARCHES_INITIAL_STATE: bool = true;
@@ -155,7 +155,7 @@ struct ReceiveState {
     taken: AtomicBool,
 }
 
-/// [`NIL`] is no receive.
+/// Words of a message. [`NIL`]: no receive.
 struct Slot {
     candidate: AtomicU32,
     /// The receive taken, and the resolution in the upper 32 bits.
@@ -194,11 +194,11 @@ fn bit(message: usize) -> u64 {
     1 << message
 }
 
-fn below(message: usize) -> u64 {
+fn bits_below(message: usize) -> u64 {
     if message < MESSAGES { bit(message) - 1 } else { u64::MAX }
 }
 
-fn messages(mut bits: u64) -> impl Iterator<Item = usize> {
+fn message_indices(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let first = (bits != 0).then_some(bits.trailing_zeros() as usize)?;
         bits &= bits - 1;
@@ -206,10 +206,10 @@ fn messages(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Polls for bits of earlier messages: longer than a part.
+/// Polls for the bits of earlier messages. Polling lasts longer than a part.
 const POLLS: u32 = 200;
 
-/// The last message on the fast path. The next with the same candidate often takes the next receive.
+/// The last message on the fast path. The next message with the same candidate often takes the next receive.
 #[derive(Clone, Copy)]
 struct LastShift {
     candidate: SlotIndex,
@@ -226,19 +226,19 @@ impl<R: ProtocolSteps> Block<R> {
         &mut self,
         messages: usize,
         parts: usize,
-        places: usize,
+        receives: usize,
         poll_limit: PollLimit,
     ) -> Result<(), Refused> {
-        fn room<T>(table: &mut Vec<T>, length: usize, blank: impl Fn() -> T) -> Result<(), Refused> {
+        fn grow<T>(table: &mut Vec<T>, length: usize, blank: impl Fn() -> T) -> Result<(), Refused> {
             table.try_reserve(length.saturating_sub(table.len())).map_err(|_| Refused::Memory)?;
             table.resize_with(length.max(table.len()), blank);
             Ok(())
         }
-        room(&mut self.marks, places, || ReceiveState {
+        grow(&mut self.marks, receives, || ReceiveState {
             bookings: AtomicU64::new(0),
             taken: AtomicBool::new(false),
         })?;
-        room(&mut self.slots, messages, || Slot {
+        grow(&mut self.slots, messages, || Slot {
             candidate: AtomicU32::new(NIL),
             outcome: AtomicU64::new(0),
         })?;
@@ -252,12 +252,12 @@ impl<R: ProtocolSteps> Block<R> {
         Ok(())
     }
 
-    /// Any number of threads may call this function.
+    /// Runs parts until none is left. Any number of threads may call this function.
     pub(super) fn run_all_parts(&self, receives: &impl Receives) {
         while let Some(part) = self.claim() {
             self.book(part.clone(), receives);
             if R::HAS_BARRIER {
-                self.await_bits(&self.booked, below(part.start));
+                self.await_bits(&self.booked, bits_below(part.start));
             }
             let mut last = None;
             for message in part.clone() {
@@ -272,7 +272,7 @@ impl<R: ProtocolSteps> Block<R> {
         }
     }
 
-    /// The caller settled the message, or calls after the block.
+    /// The outcome of a message that the calling thread settled; after the block, of any message.
     pub(super) fn outcome(&self, message: usize) -> (Option<SlotIndex>, Resolution) {
         let outcome = self.slots[message].outcome.load(Ordering::Relaxed);
         let at = outcome as SlotIndex;
@@ -317,14 +317,14 @@ impl<R: ProtocolSteps> Block<R> {
     /// Step 1: books all messages of a part.
     fn book(&self, part: Range<usize>, receives: &impl Receives) {
         for message in part.clone() {
-            let candidate = receives.oldest(message, |at| R::SEARCHES_INITIAL_STATE || self.is_free(at));
+            let candidate = receives.find_oldest(message, |at| R::SEARCHES_INITIAL_STATE || self.is_free(at));
             self.slots[message].candidate.store(candidate.unwrap_or(NIL), Ordering::Relaxed);
             if let Some(at) = candidate {
                 self.marks[at as usize].bookings.fetch_or(bit(message), Ordering::Relaxed);
             }
         }
         // Pairs with the acquire in `await_bits`.
-        self.booked.fetch_or(below(part.end) & !below(part.start), R::RELEASE);
+        self.booked.fetch_or(bits_below(part.end) & !bits_below(part.start), R::RELEASE);
     }
 
     /// Step 3: settles a message.
@@ -349,8 +349,8 @@ impl<R: ProtocolSteps> Block<R> {
         receives: &impl Receives,
         last: &mut Option<LastShift>,
     ) -> (Option<SlotIndex>, Resolution) {
-        let rivals = self.marks[candidate as usize].bookings.load(Ordering::Relaxed) & below(message);
-        let others = self.others(message, candidate, rivals, receives);
+        let rivals = self.marks[candidate as usize].bookings.load(Ordering::Relaxed) & bits_below(message);
+        let others = self.find_others(message, candidate, rivals, receives);
         if others == 0 {
             let steps = R::shift(rivals, message);
             if let Some(at) = Self::receive_after(candidate, steps, receives, last) {
@@ -363,16 +363,23 @@ impl<R: ProtocolSteps> Block<R> {
             }
         }
         if R::SLOW_PATH_WAITS {
-            self.await_bits(&self.settled, below(message));
+            self.await_bits(&self.settled, bits_below(message));
         }
-        (receives.oldest(message, |at| self.is_free(at)), Resolution::SlowPath)
+        (receives.find_oldest(message, |at| self.is_free(at)), Resolution::SlowPath)
     }
 
-    fn others(&self, message: usize, candidate: SlotIndex, rivals: u64, receives: &impl Receives) -> u64 {
+    fn find_others(
+        &self,
+        message: usize,
+        candidate: SlotIndex,
+        rivals: u64,
+        receives: &impl Receives,
+    ) -> u64 {
         if !R::CHECKS_OTHERS || receives.is_exact(candidate) {
             return 0;
         }
-        let accepted = messages(below(message) & !rivals).filter(|&other| receives.matches(candidate, other));
+        let accepted = message_indices(bits_below(message) & !rivals)
+            .filter(|&other| receives.matches(candidate, other));
         accepted.fold(0, |others, other| others | bit(other))
     }
 
@@ -385,7 +392,7 @@ impl<R: ProtocolSteps> Block<R> {
         let begun = last.filter(|last| last.candidate == candidate && last.steps <= steps);
         let (mut at, done) = begun.map_or((candidate, 0), |last| (last.at, last.steps));
         for _ in done..steps {
-            at = receives.follower(at)?;
+            at = receives.next_in_run(at)?;
         }
         *last = Some(LastShift { candidate, steps, at });
         Some(at)
@@ -405,11 +412,11 @@ mod tests {
     }
 
     impl Receives for Wanted<'_> {
-        fn oldest(&self, _: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex> {
+        fn find_oldest(&self, _: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex> {
             (0..8).find(|&at| is_free(at))
         }
 
-        fn follower(&self, _: SlotIndex) -> Option<SlotIndex> {
+        fn next_in_run(&self, _: SlotIndex) -> Option<SlotIndex> {
             None
         }
 

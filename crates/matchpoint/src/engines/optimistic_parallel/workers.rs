@@ -1,22 +1,22 @@
-//! Worker threads of the engine, started for the first batch.
+//! Worker threads of the engine, started at the first batch.
 //!
-//! A worker polls for a moment after each job, then sleeps. The thread ends when the engine is dropped.
+//! A worker polls for a moment after each job, then sleeps. Workers end when the engine is dropped.
 //!
 //! ```text
 //! caller   job, parts ─▶ mailbox of each worker ─▶ its own parts ─▶ claims unclaimed parts ─▶ waits for claimed ones
 //! worker   reads its mailbox ─▶ claims half of the parts left ─▶ runs them ─▶ … until no part is left ─▶ done
 //! ```
 //!
-//! Every worker has two words in separate cache lines: the caller writes a job and a range of parts to the
-//! *mailbox*; only the worker writes its *status*. A worker polls one cache line, and no two workers write
-//! the same one.
+//! Every worker has a mailbox and a status in separate cache lines. The caller writes a job and a range of
+//! parts to the *mailbox*; only the worker writes its *status*. A worker polls one cache line, and no two
+//! workers write the same cache line.
 //!
 //! Worker and caller claim parts by compare-and-swap, half of the remaining parts at a time. A late worker
-//! finds no part and does not access the job. The caller runs its own parts, then the unclaimed parts of all
+//! finds no part and does not access the job. The caller runs its parts, then the unclaimed parts of all
 //! workers, and waits only for parts that a worker runs.
 //!
-//! A job is borrowed from the caller, and the caller returns when all claimed parts are done. The caller runs
-//! the parts of a sleeping worker, and in a child of `fork`, which has no workers, all parts.
+//! A job is borrowed from the caller, which returns after all claimed parts are done. The caller runs the
+//! parts of a sleeping worker. In a child of `fork`, which has no workers, the caller runs all parts.
 
 #![allow(unsafe_code)]
 
@@ -32,20 +32,20 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, PollLimit, Unsaf
 
 const NAME: &str = "matchpoint-worker";
 
-/// Allocated by the standard library for a thread; it aborts if that fails.
+/// Bytes that the standard library allocates for a thread. It aborts if this allocation fails.
 const THREAD_BYTES: usize = 16 << 10;
 
-/// Polling time of an idle worker: waking takes about as long.
-const LINGER: Duration = Duration::from_micros(50);
+/// Time that an idle worker polls before it sleeps: about as long as waking a worker takes.
+const POLL_TIME: Duration = Duration::from_micros(50);
 
-/// A worker with a shorter sleep doubles its polling time, up to `NAP`.
-const NAP: Duration = Duration::from_millis(1);
+/// A worker that sleeps for less doubles its polling time, up to this time.
+const POLL_TIME_MAX: Duration = Duration::from_millis(1);
 
 /// Polls between two reads of the clock.
 const POLLS: u32 = 32;
 
 /// Polls of the caller before it reads the mailboxes: workers usually end together, and a read takes the
-/// cache line from the worker. Models need no polls.
+/// cache line from the worker. The loom models need no polls.
 const FINISH_POLLS: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
 
 /// Number of polls of the caller for a worker before the caller yields.
@@ -60,10 +60,11 @@ pub(super) trait Job: Sync {
     fn run_parts(&self, parts: Range<usize>);
 }
 
-/// Number and parts share one word. Job numbers repeat after 2^41 jobs, which take weeks.
+/// Maximum job number. Number and parts share one word; numbers repeat after 2^41 jobs, which take weeks.
 const NUMBERS: u64 = u64::MAX >> (2 * PART_BITS + 1);
 
-/// The job number, whether the worker has claimed a part, the first part, and the end of the parts.
+/// One word: the job number, a bit that the worker sets with its first claim, the first unclaimed part, and
+/// the end of the parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct UnclaimedParts(u64);
 
@@ -94,7 +95,7 @@ impl UnclaimedParts {
     }
 }
 
-/// Only the caller writes new parts; caller and worker claim parts.
+/// Parts for a worker. Only the caller writes new parts; caller and worker claim parts.
 #[repr(align(128))]
 struct Mailbox {
     left: AtomicU64,
@@ -110,7 +111,7 @@ struct WorkerStatus {
     is_asleep: AtomicBool,
 }
 
-/// State shared by caller and workers. Models set `RELEASES` to false, and loom must detect the missing
+/// State shared by caller and workers. With `RELEASES` false, the loom models must detect the missing
 /// release.
 pub(super) struct PoolState<const RELEASES: bool = true> {
     mailboxes: Box<[Mailbox]>,
@@ -118,7 +119,7 @@ pub(super) struct PoolState<const RELEASES: bool = true> {
     asleep: AtomicUsize,
     started: AtomicUsize,
     has_ended: AtomicBool,
-    /// Indexed like the mailboxes; set after all threads have started.
+    /// Handles, indexed like the mailboxes. Set after all threads have started.
     threads: OnceLock<Vec<Thread>>,
     poll_limit: PollLimit,
 }
@@ -183,14 +184,14 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         }
         let poll_limit = PollLimit { polls: if self.poll_limit.polls == 0 { 0 } else { CALLER_POLLS } };
         for at in given {
-            // No parts are left to claim, so the word no longer changes.
+            // No part is unclaimed, so the word no longer changes.
             if UnclaimedParts(self.mailboxes[at].left.load(Ordering::Relaxed)).is_joined() {
                 wait_until(poll_limit, || is_done(at));
             }
         }
     }
 
-    /// Returns false if no part was left.
+    /// Runs parts of worker `at` until none is unclaimed. Returns false if there was no part.
     pub(super) fn run_parts(&self, at: usize, number: u64) -> bool {
         let (mailbox, status) = (&self.mailboxes[at], &self.statuses[at]);
         let mut has_claimed = false;
@@ -209,7 +210,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         has_claimed
     }
 
-    pub(super) fn assigned(&self, at: usize) -> u64 {
+    pub(super) fn assigned_job(&self, at: usize) -> u64 {
         UnclaimedParts(self.mailboxes[at].left.load(Ordering::Relaxed)).number()
     }
 
@@ -260,7 +261,7 @@ fn reserved_vec<T>(entries: usize) -> Result<Vec<T>, Refused> {
 pub(super) struct WorkerPool {
     pool: Arc<PoolState>,
     workers: Vec<JoinHandle<()>>,
-    /// The process that started the workers. A child of `fork` has none.
+    /// Id of the process that started the workers. A child of `fork` has no workers.
     process: u32,
     /// Workers in the order of assignment.
     assigned: Vec<usize>,
@@ -299,13 +300,14 @@ impl WorkerPool {
         Ok(WorkerPool { pool, workers, process: process::id(), assigned, jobs: 0 })
     }
 
-    /// The caller included.
+    /// Number of threads, the caller included.
     pub(super) fn threads(&self) -> usize {
         self.workers.len() + 1
     }
 
-    /// Orders the workers for the next job, awake workers first, and wakes one, which wakes others. Waking
-    /// takes longer than a short batch. Returns the number of awake threads, the caller included.
+    /// Orders the workers for the next job, awake workers first. Wakes one sleeping worker, which wakes
+    /// others, because waking takes longer than a short batch. Returns the number of awake threads, the
+    /// caller included.
     pub(super) fn wake_workers(&mut self) -> usize {
         let (pool, workers) = (&self.pool, self.workers.len());
         self.assigned.clear();
@@ -313,7 +315,7 @@ impl WorkerPool {
         let awake = self.assigned.len();
         if awake < workers {
             for at in 0..workers {
-                // The state may have changed, so the loop does not read it again.
+                // The list of awake workers decides, because `is_asleep` may have changed since.
                 if !self.assigned[..awake].contains(&at) {
                     self.assigned.push(at);
                 }
@@ -327,7 +329,7 @@ impl WorkerPool {
         self.pool.asleep.load(Ordering::Relaxed) == self.workers.len()
     }
 
-    /// `distribute` assigns parts to workers and runs the caller's parts. Call
+    /// Runs a job. `distribute` assigns parts to workers and runs the caller's parts. Call
     /// [`wake_workers`](WorkerPool::wake_workers) first.
     pub(super) fn run<A>(&mut self, job: &dyn Job, distribute: impl FnOnce(&mut Assignments<'_>) -> A) -> A {
         self.jobs += 1;
@@ -340,7 +342,7 @@ impl WorkerPool {
         result
     }
 
-    /// Bytes allocated; the stacks of the workers do not count.
+    /// Bytes allocated, without the stacks of the workers.
     pub(super) fn bytes(&self) -> u64 {
         // An `Arc` has two counters.
         let pool = 2 * size_of::<usize>() + size_of::<PoolState>();
@@ -350,7 +352,7 @@ impl WorkerPool {
     }
 }
 
-/// Finishes the job on drop, even if a part of the caller panics.
+/// Assignments of one job's parts. Drop finishes the job, even if a part of the caller panics.
 pub(super) struct Assignments<'a> {
     pool: &'a PoolState,
     number: u64,
@@ -398,10 +400,10 @@ impl Drop for WorkerPool {
 
 fn run_worker(pool: &PoolState, at: usize) {
     pool.started.fetch_add(1, Ordering::Relaxed);
-    let (mut last_number, mut polls, mut linger) = (0, 0, LINGER);
+    let (mut last_number, mut polls, mut poll_time) = (0, 0, POLL_TIME);
     let mut idle_since = Instant::now();
     loop {
-        let assigned = pool.assigned(at);
+        let assigned = pool.assigned_job(at);
         if assigned != last_number {
             last_number = assigned;
             pool.run_parts(at, assigned);
@@ -412,23 +414,27 @@ fn run_worker(pool: &PoolState, at: usize) {
             std::hint::spin_loop();
         } else if pool.has_ended.load(Ordering::Acquire) {
             return;
-        } else if pool.poll_limit.polls > 0 && idle_since.elapsed() < linger {
+        } else if pool.poll_limit.polls > 0 && idle_since.elapsed() < poll_time {
             polls = 0;
         } else {
             let slept_since = Instant::now();
             sleep(pool, at);
             (polls, idle_since) = (0, Instant::now());
-            linger = if idle_since - slept_since < NAP { NAP.min(2 * linger) } else { LINGER };
+            poll_time = if idle_since - slept_since < POLL_TIME_MAX {
+                POLL_TIME_MAX.min(2 * poll_time)
+            } else {
+                POLL_TIME
+            };
         }
     }
 }
 
-/// The caller runs parts of a sleeping worker.
+/// Sleeps until another thread wakes the worker. The caller runs the parts of a sleeping worker.
 fn sleep(pool: &PoolState, at: usize) {
     let asleep = &pool.statuses[at].is_asleep;
     pool.asleep.fetch_add(1, Ordering::Relaxed);
     asleep.store(true, Ordering::Release);
-    // The end of the pool unparks all workers. After an earlier unpark, `park` returns at once.
+    // Drop of the pool unparks all workers. After an earlier unpark, `park` returns at once.
     thread::park();
     asleep.store(false, Ordering::Release);
     pool.asleep.fetch_sub(1, Ordering::Relaxed);
@@ -442,7 +448,7 @@ mod tests {
 
     use super::*;
 
-    /// The first part waits for a barrier, the second panics.
+    /// A job with two parts: the first waits for a barrier, the second panics.
     struct Failing {
         has_begun: Barrier,
         may_end: Barrier,
@@ -452,7 +458,7 @@ mod tests {
     impl Job for Failing {
         fn run_parts(&self, parts: Range<usize>) {
             if parts.start > 0 {
-                resume_unwind(Box::new("this one fails"));
+                resume_unwind(Box::new("the second part panics"));
             }
             self.has_begun.wait();
             self.may_end.wait();
@@ -477,7 +483,7 @@ mod tests {
                 job.may_end.wait();
             });
             drop(assignments);
-            assert!(job.is_done.load(Ordering::Acquire), "a worker still has it");
+            assert!(job.is_done.load(Ordering::Acquire), "drop waits for the worker's part");
         });
     }
 }

@@ -1,4 +1,4 @@
-//! *Mapped context ids* (partner paper §2.1): contexts numbered from 0 in the order of their first entry.
+//! Mapped context ids: contexts numbered from 0 in the order of their first entry (partner paper §2.1).
 //!
 //! A key is rank + P × mapped id (Equation 1), equal in all runs with the same order of communicators.
 
@@ -6,11 +6,12 @@ use crate::communicators::Communicators;
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
-/// Mapped ids of the open contexts. The paper searches an array of K contexts, O(K).
+/// Mapped ids of the contexts in use. The paper searches an array of K contexts, O(K).
 #[derive(Default)]
 pub(super) struct Contexts {
     numbers: Communicators<u64>,
-    /// Ids of closed contexts are not reused: a profile would confuse contexts.
+    /// The next mapped id. Ids of closed contexts are not reused, so that a profile does not confuse
+    /// contexts.
     next: u64,
 }
 
@@ -20,10 +21,10 @@ impl Contexts {
         self.numbers.find(context).copied()
     }
 
-    /// Assigned on first use.
+    /// The mapped id of a context, assigned at its first entry.
     #[inline]
     pub fn find_or_assign(&mut self, context: ContextId) -> Result<u64, Refused> {
-        let number = *self.numbers.find_or_open(context, || self.next)?;
+        let number = *self.numbers.find_or_insert(context, || self.next)?;
         self.next = self.next.max(number + 1);
         Ok(number)
     }
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_follow_first_use_once() {
+    fn contexts_are_numbered_by_first_entry() {
         let mut contexts = Contexts::default();
         for (context, number) in [(70, 0), (3, 1), (70, 0), (9, 2)] {
             assert_eq!(contexts.find_or_assign(ContextId(context)), Ok(number));

@@ -1,4 +1,5 @@
-//! Selection of partners from the last level of the shared queue (Algorithm 1).
+//! Extraction: frequent sources of the shared queue become partners, with separate queues (partner paper,
+//! Algorithm 1).
 
 use super::contexts::Contexts;
 use super::metric::{Metric, MetricScope};
@@ -14,7 +15,7 @@ pub(super) struct SelectionRule {
     pub processes: u64,
 }
 
-/// A source in a context, and its number of entries.
+/// Number of entries of a source in a context, which has the mapped id `number`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SourceCount {
     pub number: u64,
@@ -23,8 +24,8 @@ pub(super) struct SourceCount {
 }
 
 impl SelectionRule {
-    /// Keeps the `sources` with more entries than the edge point. `sources` is sorted, with one element per
-    /// source. `counts` is a buffer.
+    /// Keeps the `sources` with more entries than the edge point. `sources` is sorted, one element per
+    /// source. `counts` is a reused buffer.
     pub fn select(&self, sources: &mut Vec<SourceCount>, counts: &mut Vec<u64>) -> Result<(), Refused> {
         counts.clear();
         counts.try_reserve(sources.len()).map_err(|_| Refused::Memory)?;
@@ -55,9 +56,9 @@ impl Buffers {
             as u64
     }
 
-    /// Makes partners of the sources with most entries in the last level (Algorithm 1), in the order of keys,
-    /// up to the table's capacity. After an addition, starts a new level with entries of age `since`. Returns
-    /// the number of new partners, or 0 if an allocation failed. O(n log n) for n entries of the level.
+    /// Makes partners of the most frequent sources of the last level (Algorithm 1), in the order of keys, up
+    /// to the table's capacity. With new partners, starts a new level at age `since`. Returns the number of
+    /// new partners; 0 if an allocation failed. O(n log n) for n entries of the level.
     pub fn extract<T: QueueEntry>(
         &mut self,
         queue: &mut SplitQueue<T>,
@@ -75,7 +76,7 @@ impl Buffers {
         if added > 0 {
             queue.start_level(since);
         }
-        // The paper tries an extraction at every entry: O(n² log n) for a level of n entries.
+        // Not at every entry as in the paper, which costs O(n² log n) for a level of n entries.
         queue.extraction_delay = match added {
             0 if queue.partners.is_full() => usize::MAX,
             0 => queue.last_level_len(),
@@ -120,12 +121,16 @@ mod tests {
     }
 
     #[test]
-    fn counted_ranks_decide_edge_point() {
+    fn edge_point_depends_on_counted_ranks() {
         let rule = SelectionRule { metric: Metric::Average, over: MetricScope::Senders, processes: 100 };
         let entries = [(0, 1, 2), (0, 5, 2), (0, 9, 2)];
-        assert_eq!(selected(rule, &entries), [], "none has more than the average");
+        assert_eq!(selected(rule, &entries), [], "no source has more entries than the average");
         let rule = SelectionRule { over: MetricScope::Processes, ..rule };
-        assert_eq!(selected(rule, &entries), [(0, 1), (0, 5), (0, 9)], "97 others have none");
+        assert_eq!(
+            selected(rule, &entries),
+            [(0, 1), (0, 5), (0, 9)],
+            "97 ranks without entries lower the average"
+        );
         let entries = [(0, 1, 2), (0, 5, 2), (1, 5, 3)];
         // 7 entries ÷ (3 processes × 2 communicators).
         assert_eq!(selected(SelectionRule { processes: 3, ..rule }, &entries), [(0, 1), (0, 5), (1, 5)]);

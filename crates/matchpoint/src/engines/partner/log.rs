@@ -1,14 +1,13 @@
-//! Counters for [`Engine::statistics`](crate::Engine::statistics) in counting engines (partner paper §6.2 to
-//! §6.5).
+//! Counters of table lookups and extractions, for statistics (partner paper §6.2 to §6.5).
 
 use crate::effort::{Attempts, Effort};
 use crate::engines::rank_array::BYTES_PER_PROCESS;
 use crate::envelope::Rank;
 
-/// Sources from here on are addresses, which the estimated memory of `rank_array` excludes.
+/// Sources from this number on are addresses. The estimated memory of `rank_array` excludes addresses.
 const ADDRESSES: u32 = 1 << 16;
 
-/// The log of an effort counter.
+/// The log that belongs to a counter of attempts.
 pub trait HasLog: Effort {
     type Log: Log;
 }
@@ -21,7 +20,7 @@ impl HasLog for Attempts {
     type Log = Counts;
 }
 
-/// The type `()` discards all events.
+/// Receiver of counted events. The type `()` discards events.
 pub trait Log: Default + Send + 'static {
     fn count_lookup(&mut self) {}
 
@@ -29,8 +28,8 @@ pub trait Log: Default + Send + 'static {
 
     fn count_queued(&mut self, _: Rank) {}
 
-    /// Name with unit, and value. `peers_bytes` is the memory for sources, `communicators` counts the open
-    /// ones.
+    /// Statistics: name with unit, and value. `peers_bytes`: memory for sources. `communicators`: number of
+    /// communicators in use.
     fn statistics(&self, _peers_bytes: u64, _communicators: usize) -> Vec<(&'static str, f64)> {
         Vec::new()
     }

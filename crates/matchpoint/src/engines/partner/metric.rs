@@ -1,12 +1,12 @@
-//! Selection of partners: a source with more entries than the *edge point* (Algorithm 1, line 1).
+//! Edge point: a source with more entries becomes a partner (partner paper, Algorithm 1, line 1).
 
 /// Definition of the edge point (partner paper §4.1).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Metric {
     Average,
     Median,
-    /// Q₃ + `slope` × (Q₃ − Q₁). Equation 2 has a minus, Tukey's fence a plus. With the paper's α = 0, both
-    /// equal the upper quartile.
+    /// Q₃ + `slope` × (Q₃ − Q₁): `slope` is −α in Equation 2, +α in Tukey's fence. With the paper's α = 0,
+    /// both are the upper quartile.
     UpperFence {
         slope: f64,
     },
@@ -14,15 +14,15 @@ pub(super) enum Metric {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MetricScope {
-    /// All processes of all communicators seen; one without entries counts as zero (Algorithm 1).
+    /// All processes of all communicators seen. Processes without entries count as zero (Algorithm 1).
     Processes,
     /// Sources with entries.
     Senders,
 }
 
 impl Metric {
-    /// Edge point of the sorted `counts` and of `zeros` more counts of zero. Quartiles are interpolated
-    /// linearly, as R and NumPy do by default. O(1), or O(counts) for the average.
+    /// Edge point of the sorted `counts` and of `zeros` additional counts of zero. Quartiles are interpolated
+    /// linearly, as in R and NumPy by default. O(1); O(counts) for the average.
     pub fn edge_point(self, counts: &[u64], zeros: u64) -> f64 {
         let of = Population { counts, zeros };
         match self {
@@ -58,10 +58,10 @@ impl Population<'_> {
     }
 
     fn quantile(&self, share: f64) -> f64 {
-        let place = share * self.len().saturating_sub(1) as f64;
-        let below = place.floor();
+        let position = share * self.len().saturating_sub(1) as f64;
+        let below = position.floor();
         let (lower, upper) = (self.nth(below as u64), self.nth(below as u64 + 1));
-        lower + (place - below) * (upper - lower)
+        lower + (position - below) * (upper - lower)
     }
 }
 

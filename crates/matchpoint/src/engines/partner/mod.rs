@@ -3,20 +3,20 @@
 //! After Ghazimirsaeed, Mirsadeghi & Afsahi, "Communication-aware message matching in MPI" (2018); sections,
 //! equations and algorithms below are of that paper.
 //!
-//! * `mode=dynamic` (§4.3): all sources start in the shared queue. When its last level exceeds `threshold`
-//!   entries, a new level starts. Every source with more entries than the *edge point* (`metric`, §4.1)
-//!   becomes a partner (Algorithms 1 and 3). Later entries of a partner are in a separate queue, found by a
-//!   hash table of ⌈√processes⌉ entries with at most `c` partners each (§5.2.3, §6.3).
-//! * `mode=static` (§4.2): a profile of an earlier run has the number of elements of each source in each
-//!   queue. Sources above the edge point of the run are partners from the start, found through a perfect hash
-//!   (Algorithm 2).
+//! * `mode=dynamic` (§4.3): all sources start in the shared queue. If the last level exceeds `threshold`
+//!   entries, partners are extracted: every source with more entries than the *edge point* (`metric`, §4.1)
+//!   becomes a partner, and a new level starts (Algorithms 1 and 3). Later entries of a partner are in a
+//!   separate queue, found by a hash table of ⌈√processes⌉ entries with at most `c` partners each (§5.2.3,
+//!   §6.3).
+//! * `mode=static` (§4.2): a profile of an earlier run has the number of queued entries of each source.
+//!   Sources above the edge point are partners from the start, found by a perfect hash (Algorithm 2).
 //!
-//! The posted queue and the unexpected queue have separate partners; `queue.rs` describes levels and the
-//! proof of order. Any-source receives are in a separate queue (PRQ_ANY). An arrival takes the older match by
-//! age (the paper's sequence numbers). An any-source receive searches the shared queue and the queues of all
-//! partners.
+//! The posted queue and the unexpected queue have separate partners. Any-source receives are in a separate
+//! queue (PRQ_ANY); an arrival takes the older match by age (the paper's sequence numbers). An any-source
+//! receive searches the shared queue and the queues of all partners. `queue.rs` has the levels and the proof
+//! of order.
 //!
-//! After an extraction without partners, the next waits for as many entries as the level had: O(log) per
+//! After an extraction without partners, the next extraction waits until the level has doubled: O(log) per
 //! entry.
 
 mod contexts;
@@ -49,7 +49,7 @@ pub struct Partner<E: HasLog = ()> {
     contexts: Contexts,
     clock: u64,
     rule: SelectionRule,
-    /// The paper's t; `None` if the engine never extracts partners.
+    /// The paper's t; `None` if partners are fixed by a profile.
     threshold: Option<usize>,
     buffers: Buffers,
     hints: HintTable,
@@ -106,7 +106,7 @@ impl<E: HasLog> Partner<E> {
                 };
                 self.unexpected.find(look_up, &mut examined, matches)
             }
-            // No mapped id, no entries.
+            // A context without a mapped id has no entries.
             _ => self
                 .contexts
                 .number(context)
@@ -135,11 +135,11 @@ impl<E: HasLog> Partner<E> {
         let Envelope { context, source, .. } = *envelope;
         let look_up =
             |partners: &Partners| look_up(partners, &mut self.contexts, &mut self.log, context, source);
-        let named = self.posted.find(look_up, &mut examined, matches);
-        let until = named.map_or(u64::MAX, |found| found.age);
+        let with_source = self.posted.find(look_up, &mut examined, matches);
+        let until = with_source.map_or(u64::MAX, |found| found.age);
         let from_any = self.posted.find_from_any(until, &mut examined, matches);
         self.effort.examined(Queue::Posted, examined);
-        from_any.or(named).map(|found| self.posted.take(found.at).id)
+        from_any.or(with_source).map(|found| self.posted.take(found.at).id)
     }
 
     fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
@@ -191,7 +191,7 @@ impl<E: HasLog> Partner<E> {
     }
 }
 
-/// The partner that a new entry belongs to. If the queue has no partners, skips the lookup.
+/// The partner of a new entry. Without partners, skips the lookup.
 #[inline]
 fn find_partner_of_new<T: QueueEntry>(
     queue: &SplitQueue<T>,
@@ -254,7 +254,7 @@ impl<E: HasLog> Engine for Partner<E> {
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         maintenance::close(self, context, drained);
         let number = self.contexts.remove(context);
-        // Partners of a profile stay: a new context with these partners needs no more memory.
+        // Partners of a profile are kept for a new context.
         if let (Some(number), Some(_)) = (number, self.threshold) {
             self.posted.remove_context(number);
             self.unexpected.remove_context(number);

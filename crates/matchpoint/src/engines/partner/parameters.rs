@@ -1,4 +1,4 @@
-//! Parameters of the engine name, and construction from them.
+//! Parameters in the name of the engine `partner`, and its construction.
 
 use std::path::Path;
 
@@ -77,21 +77,21 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 }
 
 fn build_engine<E: HasLog>(arguments: &Arguments<'_>) -> Built {
-    Ok(Box::new(Partner::<E>::new(configuration(arguments)?)))
+    Ok(Box::new(Partner::<E>::new(parse_configuration(arguments)?)))
 }
 
-fn configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> {
-    // All values, used or not, so that invalid values are reported.
+fn parse_configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> {
+    // Checks all values, used or not, so that invalid values are reported.
     let over = arguments
         .word("over", &[("processes", MetricScope::Processes), ("senders", MetricScope::Senders)])?;
     let processes = arguments.within("processes", 1..=u32::MAX.into())?;
-    let rule = SelectionRule { metric: metric(arguments)?, over, processes };
+    let rule = SelectionRule { metric: parse_metric(arguments)?, over, processes };
     let threshold: usize = arguments.within("threshold", 1..=1 << 24)?;
     let per_entry = Some(arguments.within("c", 0..=1 << 24)?).filter(|&most| most > 0);
-    let selection = selection(arguments)?;
+    let selection = parse_selection(arguments)?;
     let profile: String = arguments.get("profile")?;
     if !arguments.word("mode", &[("dynamic", false), ("static", true)])? {
-        // Without `process`, which `at_process` adds.
+        // `process` is allowed, because `at_process` adds `process` to every name.
         check_only_for(arguments, &["profile"], "mode=static")?;
         return Ok(Configuration {
             rule,
@@ -100,12 +100,12 @@ fn configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> 
             unexpected: Partners::empty(rule.processes, per_entry),
         });
     }
-    // Without `processes`, which `at_process` adds. It must equal the number in the profile.
+    // `processes` is allowed, because `at_process` adds `processes`; it must equal the profile's.
     check_only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
     if profile.is_empty() {
         return Err(NameError::new(
             "engine `partner`: mode=static needs profile=FILE",
-            "`matchpoint profile TRACE -o FILE` writes one",
+            "`matchpoint profile TRACE -o FILE` writes the file",
         ));
     }
     let processes = arguments.is_given("processes").then_some(rule.processes);
@@ -116,13 +116,13 @@ fn check_only_for(arguments: &Arguments<'_>, keys: &[&str], what: &str) -> Resul
     match keys.iter().find(|key| arguments.is_given(key)) {
         Some(key) => Err(NameError::new(
             format!("engine `partner`: `{key}` is for {what}"),
-            format!("give that, or no `{key}`"),
+            format!("give {what}, or omit `{key}`"),
         )),
         None => Ok(()),
     }
 }
 
-fn metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
+fn parse_metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
     let alpha: f64 = arguments.within("alpha", 0.0..=1000.0)?;
     let slope = arguments.word("fence", &[("printed", -alpha), ("tukey", alpha)])?;
     let metric = arguments.word(
@@ -139,7 +139,7 @@ fn metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
     Ok(metric)
 }
 
-fn selection(arguments: &Arguments<'_>) -> Result<ProcessSelection, NameError> {
+fn parse_selection(arguments: &Arguments<'_>) -> Result<ProcessSelection, NameError> {
     let process: String = arguments.get("process")?;
     match process.as_str() {
         "first" => Ok(ProcessSelection::First),
@@ -158,16 +158,16 @@ fn configure_from_profile(
     if let Some(processes) = processes.filter(|&processes| processes != profile.processes) {
         return Err(NameError::new(
             format!(
-                "engine `partner`: {} is the profile of {} processes, and here are {processes}",
+                "engine `partner`: {} is the profile of {} processes, but this run has {processes}",
                 file.display(),
                 profile.processes
             ),
-            "write one of a run of as many (`matchpoint profile`)",
+            "write a profile of a run with as many processes (`matchpoint profile`)",
         ));
     }
     let rule = SelectionRule { processes: profile.processes, ..rule };
     let sources = profile.known.first().map_or(&[][..], |process| &process.sources);
-    let partners = |queue| partners(&rule, sources, queue);
+    let partners = |queue| create_partners(&rule, sources, queue);
     Ok(Configuration {
         rule,
         threshold: None,
@@ -176,7 +176,7 @@ fn configure_from_profile(
     })
 }
 
-fn partners(rule: &SelectionRule, sources: &[Source], queue: Queue) -> Result<Partners, NameError> {
+fn create_partners(rule: &SelectionRule, sources: &[Source], queue: Queue) -> Result<Partners, NameError> {
     let counted = |source: &Source| match queue {
         Queue::Posted => source.posted,
         Queue::Unexpected => source.unexpected,
@@ -187,7 +187,8 @@ fn partners(rule: &SelectionRule, sources: &[Source], queue: Queue) -> Result<Pa
         entries: counted(source),
     };
     let mut sources: Vec<SourceCount> = sources.iter().filter(|of| counted(of) > 0).map(source).collect();
-    let memory = |_| NameError::new("engine `partner`: no memory for the profile", "there is too much in it");
+    let memory =
+        |_| NameError::new("engine `partner`: no memory for the profile", "use a profile with fewer sources");
     rule.select(&mut sources, &mut Vec::new()).map_err(memory)?;
     let key = |source: &SourceCount| u64::from(source.source.0) + rule.processes * source.number;
     let keys: Vec<u64> = sources.iter().map(key).collect();
@@ -207,7 +208,7 @@ mod tests {
             ("metric=median,alpha=3", "`alpha` is for metric=upper_fence"),
             ("alpha=3", "`alpha` is for metric=upper_fence"),
             ("mode=static,profile=x,threshold=3,c=9", "`threshold` is for mode=dynamic"),
-            ("mode=static,profile=x,c=9", "`c` is for mode=dynamic; give that, or no `c`"),
+            ("mode=static,profile=x,c=9", "`c` is for mode=dynamic; give mode=dynamic, or omit `c`"),
             ("mode=static,profile=x,processes=0", "`0` is no value for `processes`"),
             ("mode=static,profile=x,metric=average,fence=printed", "`fence` is for metric=upper_fence"),
             ("mode=static", "mode=static needs profile=FILE"),

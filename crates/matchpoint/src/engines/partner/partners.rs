@@ -1,4 +1,4 @@
-//! Partners of a queue, and the hash table that finds them. Keys are rank + P × mapped context (Equation 1).
+//! Partners of a queue, in a hash table. Keys are rank + P × mapped context (partner paper, Equation 1).
 
 use super::perfect::Displacement;
 use crate::engine::Refused;
@@ -8,20 +8,20 @@ use crate::linked::{LinkedQueue, NIL};
 pub(super) struct Partner {
     source: Rank,
     number: u64,
-    /// Older entries are in the shared queue.
+    /// Age from which the source's entries are in `queue`. Older entries are in the shared queue.
     pub since: u64,
     pub queue: LinkedQueue,
     /// Next partner in the same entry of the hash table.
     next: u32,
 }
 
-/// Consecutive keys are assigned round robin, and each round starts at another entry. With the paper's key
-/// mod entries, the ranks 0, 8, 16 … share 4 of 32 entries. At most 16 of them can therefore be partners.
+/// Consecutive keys go to consecutive entries, and each round starts at another entry. With the paper's key
+/// mod entries, the ranks 0, 8, 16 … share 4 of 32 entries, so at most 16 of these ranks can be partners.
 #[inline]
 fn entry_index(key: u64, entries: usize) -> usize {
     let entries = entries as u64;
     let (round, place) = (key / entries, key % entries);
-    // Multiplication by 2⁶⁴/φ: consecutive rounds start far apart.
+    // After multiplication by 2⁶⁴/φ, consecutive rounds start far apart.
     let begin = ((round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * entries) >> 32;
     ((place + begin) % entries) as usize
 }
@@ -36,8 +36,8 @@ fn partners_in_entry(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> 
 }
 
 enum Table {
-    /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. With `None` the partners per entry are
-    /// unlimited, and the table grows with the partners.
+    /// Round robin (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. If `per_entry` is `None`, partners per
+    /// entry are unlimited, and the table grows with the partners.
     RoundRobin {
         entries: Vec<u32>,
         per_entry: Option<u32>,
@@ -56,7 +56,8 @@ impl Partners {
         Partners { all: Vec::new(), table: Table::RoundRobin { entries: Vec::new(), per_entry }, processes }
     }
 
-    /// If the perfect hash takes too much memory, a round robin table with an entry per key.
+    /// Partners found by a perfect hash. If it takes too much memory: by a round robin table with an entry
+    /// per key.
     pub fn with_perfect_hash(processes: u64, keys: &[u64]) -> Self {
         let partner = |key| Partner {
             source: Rank((key % processes) as u32),
@@ -93,14 +94,14 @@ impl Partners {
         &mut self.all[at as usize]
     }
 
-    /// Equation 1. Ranks below P have distinct keys. Other sources (libfabric addresses) may share keys;
-    /// [`find`](Self::find) compares the source.
+    /// Key of a source in a context (Equation 1). Ranks below P have distinct keys. Other sources (libfabric
+    /// addresses) may share keys, so [`find`](Self::find) compares the source.
     #[inline]
     fn key(&self, number: u64, source: Rank) -> u64 {
         u64::from(source.0).wrapping_add(self.processes.wrapping_mul(number))
     }
 
-    /// O(1): at most `per_entry` comparisons.
+    /// Finds a partner with at most `per_entry` comparisons.
     #[inline]
     pub fn find(&self, number: u64, source: Rank) -> Option<u32> {
         let key = self.key(number, source);
@@ -164,13 +165,14 @@ impl Partners {
         table + (self.all.capacity() * size_of::<Partner>()) as u64
     }
 
-    /// ⌈√P⌉. A table without bound grows to one entry per partner, so that lookups stay O(1).
+    /// Initial table entries: ⌈√P⌉. A table without bound grows to one entry per partner, so that lookups
+    /// stay O(1).
     fn entries_min(&self) -> u64 {
         let root = self.processes.isqrt();
         root + u64::from(root * root < self.processes)
     }
 
-    /// The table grows with the partners, up to the bound.
+    /// Reserves memory for one more partner. The table grows with the partners, up to the bound.
     fn reserve_partner(&mut self) -> Result<(), Refused> {
         let wanted = self.entries_min();
         let len = self.all.len() as u64;
@@ -217,7 +219,7 @@ mod tests {
         for rank in 0..10 {
             let found = partners.find(0, Rank(rank)).map(|at| partners.get(at).since);
             assert_eq!(found, (rank < 8).then_some(rank.into()));
-            assert_eq!(partners.find(1, Rank(rank)), None, "the same rank elsewhere");
+            assert_eq!(partners.find(1, Rank(rank)), None, "the same rank in another context");
         }
         assert!(partners.bytes() <= 8 * size_of::<Partner>() as u64 + 4 * 4, "{}", partners.bytes());
     }
@@ -243,10 +245,12 @@ mod tests {
             assert!(partners.add(rank % 3, Rank(rank as u32), rank));
         }
         for rank in 0..1000 {
-            let found = partners.find(rank % 3, Rank(rank as u32)).expect("it was added");
+            let found = partners.find(rank % 3, Rank(rank as u32)).expect("the partner was added");
             assert_eq!(partners.get(found).since, rank);
         }
-        let Table::RoundRobin { entries, .. } = &partners.table else { unreachable!("not made of keys") };
+        let Table::RoundRobin { entries, .. } = &partners.table else {
+            unreachable!("the table is no perfect hash")
+        };
         assert!(entries.len() >= 500, "{} entries", entries.len());
     }
 

@@ -1,15 +1,15 @@
-//! Perfect hash over the keys of the partners, for the static approach.
+//! Perfect hash over the keys of partners from a profile.
 //!
-//! The hash returns the only partner that can have a key. The caller compares the key.
+//! A lookup returns the only partner that can have the key. The caller compares the key.
 
 use crate::linked::NIL;
 
-/// Hash of the paper (§4.2, after Gettys). Keys are in an m × m matrix, m² > the largest key. Each row is
-/// shifted right until no column has two keys. All rows are merged into one array.
+/// Hash of the partner paper (§4.2, after Gettys). Keys are in an m × m matrix, m² > the largest key. Each
+/// row is shifted right until no column has two keys. Then all rows are merged into one array.
 ///
-/// A lookup needs one division and two loads. The m shifts and the columns take up to 8·√(largest key) bytes,
-/// for any number of keys: four keys up to 2⁴⁸ need 170 MiB. A hash larger than [`BYTES`] is therefore
-/// limited to [`BYTES_PER_KEY`] per key.
+/// A lookup needs one division and two loads. Shifts and columns take up to 8·√(largest key) bytes for any
+/// number of keys: four keys up to 2⁴⁸ need 170 MiB. Therefore a hash larger than [`BYTES`] is limited to
+/// [`BYTES_PER_KEY`] per key.
 pub(super) struct Displacement {
     m: u64,
     shifts: Box<[u32]>,
@@ -32,7 +32,7 @@ impl Displacement {
         let mut rows: Vec<(u64, u64, u32)> = (0..).zip(keys).map(|(n, &key)| (key / m, key % m, n)).collect();
         rows.sort_unstable();
         let mut rows: Vec<&[(u64, u64, u32)]> = rows.chunk_by(|one, next| one.0 == next.0).collect();
-        // The fullest row first ("first fit decreasing"). The paper shifts rows by "some amount".
+        // The fullest row first ("first fit decreasing"). The paper does not define the shift.
         rows.sort_by_key(|row| std::cmp::Reverse(row.len()));
         let mut shifts = vec![0; m as usize];
         let mut slots: Vec<u32> = Vec::new();
@@ -50,7 +50,7 @@ impl Displacement {
         fits.then(|| Displacement { m, shifts: shifts.into(), slots: slots.into() })
     }
 
-    /// The only key that may equal `key`.
+    /// Number of the only stored key that may equal `key`.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u32> {
         let (row, column) = (key / self.m, key % self.m);

@@ -1,4 +1,5 @@
-//! Profile of the static approach (partner paper §4.2): numbers of queued entries by process and source.
+//! Communication profile of a run, for `partner:mode=static`: numbers of queued entries by process and source
+//! (partner paper §4.2).
 //!
 //! A profile is a text file. The first line is [`VERSION`]. Empty lines and `#` comments are ignored.
 //! `processes P` is the number of processes. `process R` starts the lines of process R. A line of four
@@ -24,10 +25,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-/// The first line.
+/// First line of a profile.
 pub const VERSION: &str = "matchpoint-partners 1";
 
-/// Bound of processes and contexts, so that every key fits into 64 bits.
+/// Bound of process and context numbers, so that every key fits into 64 bits.
 const IDS: u64 = 1 << 32;
 
 /// Queued entries of one source at one process.
@@ -52,12 +53,12 @@ pub struct Process {
     pub sources: Vec<Source>,
 }
 
-/// Communication profile of an application, with all its processes or with those that an engine needs.
+/// Communication profile of an application: all processes, or the process of one engine.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
     /// The paper's P.
     pub processes: u64,
-    /// Processes that were read from the file, in ascending order.
+    /// The processes read from the file, in ascending order.
     pub known: Vec<Process>,
 }
 
@@ -110,8 +111,8 @@ impl Profile {
         Ok(())
     }
 
-    /// Reads the file up to the last process of `selection`. Lines of other processes are skipped without
-    /// checks, because many engines may read one file.
+    /// Reads the file up to the last process of `selection`. Skips lines of other processes without checks,
+    /// because many engines may read one file.
     ///
     /// # Errors
     /// The file is unreadable or damaged (the error has the line number), or has no selected process.
@@ -119,7 +120,7 @@ impl Profile {
         let file = File::open(path).map_err(|cause| ProfileError {
             path: path.to_owned(),
             line: 0,
-            what: format!("cannot be read: {cause}; `matchpoint profile TRACE -o FILE` writes one"),
+            what: format!("cannot be read: {cause}; `matchpoint profile TRACE -o FILE` writes a profile"),
         })?;
         Profile::parse(path, BufReader::new(file), selection)
     }
@@ -135,7 +136,7 @@ impl Profile {
             if bytes == 0 {
                 return reader.finish(number - 1).map_err(|what| error(0, what));
             }
-            // Comments may have any encoding.
+            // Comments need not be UTF-8.
             let line = String::from_utf8_lossy(&line);
             if reader.parse_line(number, line.trim_end()).map_err(|what| error(number, what))? {
                 break;
@@ -177,12 +178,14 @@ impl Reader {
     fn parse_process(&mut self, process: u64) -> Result<bool, String> {
         if process >= self.profile.processes {
             return Err(match self.profile.processes {
-                0 => "`process` comes after `processes`".to_owned(),
-                of => format!("there is no process {process} among {of}"),
+                0 => "`processes P` is missing before the first `process`".to_owned(),
+                of => format!("process {process} is not below the number of processes, {of}"),
             });
         }
         if self.last.is_some_and(|last| last >= process) {
-            return Err(format!("process {process} comes too late: processes are in order, each once"));
+            return Err(format!(
+                "process {process} is out of order: list each process once, in ascending order"
+            ));
         }
         if self.is_read && self.selection != ProcessSelection::All {
             return Ok(true);
@@ -201,10 +204,14 @@ impl Reader {
     fn parse_other(&mut self, line: &str) -> Result<(), String> {
         if let Some(processes) = line.strip_prefix("processes ") {
             if self.profile.processes > 0 {
-                return Err("a second `processes`".to_owned());
+                return Err("`processes` is given twice".to_owned());
             }
             self.profile.processes = number(processes, "number of processes", IDS)?;
-            return if self.profile.processes == 0 { Err("no processes".to_owned()) } else { Ok(()) };
+            return if self.profile.processes == 0 {
+                Err("the number of processes is 0".to_owned())
+            } else {
+                Ok(())
+            };
         }
         let processes = self.profile.processes;
         let Some(process) = self.profile.known.last_mut() else {
@@ -212,11 +219,11 @@ impl Reader {
         };
         let source = source(line)?;
         if u64::from(source.source) >= processes {
-            return Err(format!("there is no rank {} among {processes} processes", source.source));
+            return Err(format!("rank {} is not below the number of processes, {processes}", source.source));
         }
         let before = process.sources.last().map(|before| (before.context, before.source));
         if before.is_some_and(|before| before >= (source.context, source.source)) {
-            return Err("sources are in order of context and rank, each once".to_owned());
+            return Err("a source is out of order: list each source once, by context and rank".to_owned());
         }
         process.sources.push(source);
         Ok(())
@@ -228,7 +235,7 @@ impl Reader {
             _ if lines == 0 => Err(format!("is empty; a profile begins with `{VERSION}`")),
             _ if self.profile.processes == 0 => lacks("has no `processes P`".to_owned()),
             ProcessSelection::Rank(rank) if self.profile.known.is_empty() => {
-                lacks(format!("has no `process {rank}` (was it made from another run?)"))
+                lacks(format!("has no `process {rank}`, and may be the profile of another run"))
             }
             _ if self.profile.known.is_empty() => lacks("has no `process R`".to_owned()),
             _ => Ok(self.profile),
@@ -240,7 +247,7 @@ fn source(line: &str) -> Result<Source, String> {
     let mut words = line.split_ascii_whitespace();
     let mut next = |what, below| match words.next() {
         Some(word) => number(word, what, below),
-        None => Err(format!("no {what}: a source is CONTEXT SOURCE POSTED UNEXPECTED")),
+        None => Err(format!("no {what}: a line is CONTEXT SOURCE POSTED UNEXPECTED")),
     };
     let source = Source {
         context: next("number of a context", IDS)?,
@@ -249,9 +256,10 @@ fn source(line: &str) -> Result<Source, String> {
         unexpected: next("number of unexpected messages", u64::MAX)?,
     };
     match words.next() {
-        Some(word) => {
-            Err(format!("`{}` is too much: a source is CONTEXT SOURCE POSTED UNEXPECTED", excerpt(word)))
-        }
+        Some(word) => Err(format!(
+            "`{}` is one word too many: a line is CONTEXT SOURCE POSTED UNEXPECTED",
+            excerpt(word)
+        )),
         None => Ok(source),
     }
 }
@@ -309,29 +317,30 @@ mod tests {
                 "app.partners:1: the first line of a profile is `matchpoint-partners 1`, not `MPI`",
             ),
             (format!("{VERSION}\n"), "app.partners: has no `processes P`; the file ends after 1 lines"),
-            (format!("{VERSION}\nprocess 0"), "app.partners:2: `process` comes after `processes`"),
-            (format!("{VERSION}\nprocesses 0"), "app.partners:2: no processes"),
+            (format!("{VERSION}\nprocess 0"), "app.partners:2: `processes P` is missing before"),
+            (format!("{VERSION}\nprocesses 0"), "app.partners:2: the number of processes is 0"),
             (format!("{VERSION}\nprocesses 3\n1 2 3 4"), "app.partners:3: `processes P` or `process R` was"),
-            (whole("process 4"), "app.partners:6: there is no process 4 among 4"),
-            (whole("process 1"), "app.partners:6: process 1 comes too late"),
-            (whole("processes 4"), "app.partners:6: a second `processes`"),
+            (whole("process 4"), "app.partners:6: process 4 is not below the number of processes, 4"),
+            (whole("process 1"), "app.partners:6: process 1 is out of order"),
+            (whole("processes 4"), "app.partners:6: `processes` is given twice"),
             (whole("0 3 x 4"), "app.partners:6: `x` is no number of posted receives"),
             (whole("0 3 -1 4"), "app.partners:6: `-1` is no number of posted receives"),
-            (whole("0 3 4"), "app.partners:6: no number of unexpected messages: a source is CONTEXT SOURCE"),
-            (whole("0 3 4 5 6"), "app.partners:6: `6` is too much"),
-            (whole("0 4 4 5"), "app.partners:6: there is no rank 4 among 4 processes"),
+            (whole("0 3 4"), "app.partners:6: no number of unexpected messages: a line is CONTEXT SOURCE"),
+            (whole("0 3 4 5 6"), "app.partners:6: `6` is one word too many"),
+            (whole("0 4 4 5"), "app.partners:6: rank 4 is not below the number of processes, 4"),
             (whole("4294967296 3 4 5"), "app.partners:6: `4294967296` is no number of a context"),
-            (whole("0 2 4 5"), "app.partners:6: sources are in order"),
+            (whole("0 2 4 5"), "app.partners:6: a source is out of order"),
         ] {
             let error = parse(&text, ProcessSelection::All).expect_err(expected);
             assert!(error.starts_with(expected), "{error}");
         }
-        let error = parse(&whole("process 3"), ProcessSelection::Rank(2)).expect_err("it is not there");
+        let error =
+            parse(&whole("process 3"), ProcessSelection::Rank(2)).expect_err("process 2 is not listed");
         assert!(error.contains("has no `process 2`"), "{error}");
     }
 
     #[test]
-    fn unwanted_ranks_are_skipped() {
+    fn lines_of_other_ranks_are_skipped() {
         let text = format!("{VERSION}\nprocesses 4\nprocess 0\nx\nprocess 1\n0 2 3 4\nprocess 2\nx\n");
         let profile = parse(&text, ProcessSelection::Rank(1)).unwrap();
         assert_eq!(profile.known, [Process { process: 1, sources: vec![source(0, 2, 3, 4)] }]);

@@ -1,10 +1,10 @@
 //! The posted or the unexpected queue, split into a shared queue and a queue per partner.
 //!
-//! **Levels.** In the paper each level has a non-partner queue (npq₀ for the base level, npq₁, …). When the
-//! npq of a level has more than *t* entries, the most frequent sources become partners. A new level then
+//! **Levels.** In the paper each level has a non-partner queue (npq₀ for the base level, npq₁, …). If the
+//! npq of a level has more than *t* entries, the most frequent sources become partners, and a new level
 //! starts with an empty npq. Entries of npqᵢ are older than those of npqᵢ₊₁. Here all npqs are one ring, and
-//! a level is the age of its first entry. A comparison with a ring entry takes 1 to 3.5 ns. With an entry of
-//! the paper's linked lists, it takes 6 to 11 ns in random order.
+//! a level is the age of its first entry. A comparison with a ring entry takes 1 to 3.5 ns; with an entry of
+//! the paper's linked lists, 6 to 11 ns in random order.
 //!
 //! ```text
 //! shared   a₁ b₂ c₃ a₄ a₅ │ d₇ e₈ d₉ d₁₀ │ f₁₂ …      ages; │ starts a level
@@ -13,16 +13,15 @@
 //! d        d₁₃                                         a partner since 11
 //! ```
 //!
-//! **Proof of order.** Let source *s* be a partner since age *y*. The entries of *s* with age *y*, and
-//! younger entries, are in the queue of *s*; older entries are in the shared queue. Entries never move
-//! between both queues.
+//! **Proof of order.** Let source *s* be a partner since age *y*. Entries of *s* older than *y* are in the
+//! shared queue, all others in the queue of *s*. Entries never move between both queues.
 //!
 //! * All matching entries of *s* are in the shared queue before age *y* (Algorithm 3, lines 1 and 12 to 14),
 //!   or in its queue (line 15). Both queues are in order of age. So the first match in the shared queue, else
 //!   in the queue of *s*, is the oldest.
 //! * Entries of other sources are all in the shared queue (lines 23 to 24).
-//! * A message with unknown source is in the shared queue. When it gets its source, it moves to the position
-//!   of its age ([`SplitQueue::set_envelope`]).
+//! * A message with unknown source is in the shared queue. A message that gets its source moves to the
+//!   position of its age ([`SplitQueue::set_envelope`]).
 //! * Tags do not select a queue, so an any-tag receive needs no additional search.
 //! * An any-source receive compares the ages of the first match in each queue.
 
@@ -74,7 +73,7 @@ pub(super) struct Found {
     pub age: u64,
 }
 
-/// Position of an entry. Additions and removals of other entries keep the position valid.
+/// Position of an entry, valid while other entries are added or removed.
 #[derive(Clone, Copy)]
 pub(crate) enum EntryPosition {
     /// Age of the entry, and an upper bound of its index.
@@ -94,16 +93,17 @@ pub(super) struct SplitQueue<T> {
     pub partners: Partners,
     /// Entries before the last level.
     older: usize,
-    /// Older entries belong to the base level, which has no partners.
+    /// Entries older than this age belong to the base level, which has no partners.
     base_until: u64,
-    /// The paper's L, the base level included. 64 bits, because the number never decreases.
+    /// Number of levels (the paper's L), the base level included. 64 bits, because the number never
+    /// decreases.
     pub levels: u64,
-    /// Pushes until the next extraction, after one without partners.
+    /// Pushes until the next extraction, after an extraction without partners.
     pub extraction_delay: usize,
 }
 
 impl<T: QueueEntry> SplitQueue<T> {
-    /// Partners from the start.
+    /// An empty queue with the partners of a profile, or none.
     pub fn new(partners: Partners) -> Self {
         let base_until = if partners.is_empty() { u64::MAX } else { 0 };
         let (shared, slab, from_any) = Default::default();
@@ -140,8 +140,8 @@ impl<T: QueueEntry> SplitQueue<T> {
         None
     }
 
-    /// The oldest match from one source. After the base level, `look_up` searches the table of partners
-    /// (Algorithm 3).
+    /// The oldest match from one source (Algorithm 3). `look_up` finds the source's partner, if the base
+    /// level has no match.
     #[inline]
     pub fn find(
         &self,
@@ -176,14 +176,15 @@ impl<T: QueueEntry> SplitQueue<T> {
         Some(Found { at: SearchPosition::Partner(number, at), age: self.slab.get(at).age })
     }
 
-    /// O(partners + entries examined). Each queue is searched up to the age of the oldest match so far.
+    /// The oldest match from any source, O(partners + entries examined). Searches each queue up to the age of
+    /// the oldest match so far.
     pub fn find_any(&self, number: u64, examined: &mut u64, matches: impl Fn(&T) -> bool) -> Option<Found> {
-        let mut earliest = self.search_shared(&mut 0, u64::MAX, examined, &matches);
+        let mut oldest = self.search_shared(&mut 0, u64::MAX, examined, &matches);
         for (partner, &Partner { queue, .. }) in self.partners.of(number) {
-            let until = earliest.map_or(u64::MAX, |found| found.age);
-            earliest = self.search_partner(partner, queue, until, examined, &matches).or(earliest);
+            let until = oldest.map_or(u64::MAX, |found| found.age);
+            oldest = self.search_partner(partner, queue, until, examined, &matches).or(oldest);
         }
-        earliest
+        oldest
     }
 
     /// The first matching any-source receive older than `until`.
@@ -226,7 +227,7 @@ impl<T: QueueEntry> SplitQueue<T> {
 
     #[inline]
     pub fn take(&mut self, at: SearchPosition) -> T {
-        let place = match at {
+        let slot = match at {
             SearchPosition::Shared(at) => {
                 let value = self.shared[at].value;
                 self.shared.remove(at);
@@ -242,10 +243,10 @@ impl<T: QueueEntry> SplitQueue<T> {
                 at
             }
         };
-        self.slab.remove(place).value
+        self.slab.remove(slot).value
     }
 
-    /// Entries of the shared queue are first.
+    /// Ages and positions, first of the shared queue.
     pub fn positions(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
         let shared = self.shared.iter().enumerate();
         let shared = shared.map(|(before, &Aged { age, .. })| (age, EntryPosition::Shared { age, before }));
@@ -259,7 +260,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         }
     }
 
-    /// O(1) unless an older entry was removed.
+    /// Index of a shared entry. O(1) unless an older entry was removed.
     fn index(&self, age: u64, before: usize) -> usize {
         match self.shared.get(before) {
             Some(entry) if entry.age == age => before,
@@ -279,21 +280,21 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.take(at);
     }
 
-    /// If the new source was a partner before the message arrived, the message moves to the partner's queue,
-    /// in order of age.
+    /// Replaces an entry by `addressed`, with known source. If the source was a partner before the message
+    /// arrived, the message moves to the partner's queue, at its age.
     pub fn set_envelope(
         &mut self,
         position: EntryPosition,
         number: Option<u64>,
-        named: T,
+        addressed: T,
     ) -> Result<(), Refused> {
         let EntryPosition::Shared { age, before } = position else { return Ok(()) };
         let index = self.index(age, before);
-        let partner = named.source().and_then(|source| self.partners.find(number?, source));
+        let partner = addressed.source().and_then(|source| self.partners.find(number?, source));
         match partner.filter(|&partner| self.partners.get(partner).since <= age) {
-            None => self.shared[index].value = named,
+            None => self.shared[index].value = addressed,
             Some(partner) => {
-                let at = self.slab.insert(Aged { value: named, age })?;
+                let at = self.slab.insert(Aged { value: addressed, age })?;
                 self.take(SearchPosition::Shared(index));
                 self.partners.get_mut(partner).queue.insert(&mut self.slab, at);
             }
@@ -317,7 +318,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.levels += 1;
     }
 
-    /// Other sources can then use the table entries.
+    /// Removes the partners of a context, for reuse of their table entries.
     pub fn remove_context(&mut self, number: u64) {
         self.partners.remove_context(number);
         self.extraction_delay = 0;
