@@ -10,8 +10,10 @@ pub mod rates;
 pub mod robust;
 mod squares;
 
-/// A parameter with its confidence interval ([`robust::CONFIDENCE`]).
-#[derive(Debug, Clone, Copy, PartialEq)]
+use serde::Serialize;
+
+/// A parameter with its confidence interval ([`robust::CONFIDENCE`]). JSON has no infinity: an infinite end is null.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Range {
     /// Never negative.
     pub value: f64,

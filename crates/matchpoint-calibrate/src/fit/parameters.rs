@@ -1,6 +1,7 @@
 //! Fit of all parameters of a machine, and warnings about missing parameters.
 
 use matchpoint_model::Locality;
+use serde::Serialize;
 
 use super::Range;
 use super::differences::{self, Cost, Difference, extra_attempts};
@@ -57,7 +58,7 @@ impl Search {
 }
 
 /// Parameters of LogP beyond latency, from small messages.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LogP {
     /// o: duration of a send call.
     pub overhead_s: Range,

@@ -5,12 +5,13 @@
 //! with a line each, and selects the best division, with a penalty per range.
 
 use matchpoint_model::Protocol;
+use serde::Serialize;
 
 use super::Range;
 use super::robust::{self, Fit, FitError, Row};
 
 /// Time of one message, from sender to receiver.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
     pub bytes: u32,
     pub time_s: f64,

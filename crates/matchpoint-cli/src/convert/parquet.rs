@@ -10,7 +10,7 @@ use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel,
 };
 use parquet::column::writer::ColumnWriter;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType};
+use parquet::data_type::ByteArray;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
@@ -32,7 +32,12 @@ pub(super) fn write(
 ) -> io::Result<u64> {
     let properties = Arc::new(properties(trace));
     let mut file = SerializedFileWriter::new(out, schema()?, properties).map_err(io::Error::other)?;
-    let mut group = Group::default();
+    let mut group = Group {
+        values: VALUES.iter().map(|_| Part::default()).collect(),
+        lists: LISTS.iter().map(|_| Part::default()).collect(),
+        names: Function::ALL.iter().map(|function| ByteArray::from(function.name())).collect(),
+        ..Group::default()
+    };
     let rows = each_row(trace, origin, progress, |row| {
         group.add(row);
         if group.is_full() { group.flush(&mut file) } else { Ok(()) }
@@ -106,41 +111,16 @@ fn list(column: &Column) -> parquet::errors::Result<TypePtr> {
         .map(Arc::new)
 }
 
-enum Values {
-    Names(Vec<u16>),
-    Narrow(Vec<i32>),
-    Wide(Vec<i64>),
-    Truths(Vec<bool>),
-}
-
+#[derive(Default)]
 struct Part {
-    values: Values,
+    values: Vec<i64>,
     definition: Vec<i16>,
     repetition: Vec<i16>,
 }
 
 impl Part {
-    fn of(column: &Column) -> Self {
-        let values = match column.kind {
-            Kind::Name => Values::Names(Vec::new()),
-            Kind::U16 | Kind::U32 | Kind::I32 => Values::Narrow(Vec::new()),
-            Kind::U64 | Kind::I64 => Values::Wide(Vec::new()),
-            Kind::Bool => Values::Truths(Vec::new()),
-        };
-        Part { values, definition: Vec::new(), repetition: Vec::new() }
-    }
-
-    fn push(&mut self, value: i64) {
-        match &mut self.values {
-            Values::Names(values) => values.push(value as u16),
-            Values::Narrow(values) => values.push(value as i32),
-            Values::Wide(values) => values.push(value),
-            Values::Truths(values) => values.push(value != 0),
-        }
-    }
-
     fn value(&mut self, value: Option<i64>, required: bool) {
-        value.into_iter().for_each(|value| self.push(value));
+        self.values.extend(value);
         if !required {
             self.definition.push(value.is_some().into());
         }
@@ -152,19 +132,14 @@ impl Part {
             self.repetition.push(0);
         }
         for (at, value) in list.iter().enumerate() {
-            value.iter().for_each(|&value| self.push(value));
+            self.values.extend(value);
             self.definition.push(if value.is_some() { 2 } else { 1 });
             self.repetition.push((at > 0).into());
         }
     }
 
     fn clear(&mut self) {
-        match &mut self.values {
-            Values::Names(values) => values.clear(),
-            Values::Narrow(values) => values.clear(),
-            Values::Wide(values) => values.clear(),
-            Values::Truths(values) => values.clear(),
-        }
+        self.values.clear();
         self.definition.clear();
         self.repetition.clear();
     }
@@ -176,45 +151,37 @@ impl Part {
     ) -> parquet::errors::Result<()> {
         let definition = (!self.definition.is_empty()).then_some(&self.definition[..]);
         let repetition = (!self.repetition.is_empty()).then_some(&self.repetition[..]);
-        match (&self.values, column.untyped()) {
-            (Values::Narrow(values), ColumnWriter::Int32ColumnWriter(writer)) => {
-                writer.write_batch(values, definition, repetition)?;
+        let values = self.values.iter().copied();
+        match column.untyped() {
+            ColumnWriter::Int32ColumnWriter(writer) => {
+                let values: Vec<i32> = values.map(|value| value as i32).collect();
+                writer.write_batch(&values, definition, repetition)?;
             }
-            (Values::Wide(values), ColumnWriter::Int64ColumnWriter(writer)) => {
-                writer.write_batch(values, definition, repetition)?;
+            ColumnWriter::Int64ColumnWriter(writer) => {
+                writer.write_batch(&self.values, definition, repetition)?;
             }
-            (Values::Truths(values), ColumnWriter::BoolColumnWriter(writer)) => {
-                writer.write_batch(values, definition, repetition)?;
+            ColumnWriter::BoolColumnWriter(writer) => {
+                let values: Vec<bool> = values.map(|value| value != 0).collect();
+                writer.write_batch(&values, definition, repetition)?;
             }
-            (Values::Names(values), _) => {
-                let values: Vec<<ByteArrayType as DataType>::T> =
-                    values.iter().map(|&function| names[usize::from(function)].clone()).collect();
-                column.typed::<ByteArrayType>().write_batch(&values, definition, repetition)?;
+            ColumnWriter::ByteArrayColumnWriter(writer) => {
+                let values: Vec<ByteArray> =
+                    values.map(|function| names[function as usize].clone()).collect();
+                writer.write_batch(&values, definition, repetition)?;
             }
-            _ => unreachable!("the schema and the values are made of the same list"),
+            _ => unreachable!("the schema has only these types"),
         }
         column.close()
     }
 }
 
+#[derive(Default)]
 struct Group {
     rows: usize,
     elements: usize,
     values: Vec<Part>,
     lists: Vec<Part>,
     names: Vec<ByteArray>,
-}
-
-impl Default for Group {
-    fn default() -> Self {
-        Group {
-            rows: 0,
-            elements: 0,
-            values: VALUES.iter().map(Part::of).collect(),
-            lists: LISTS.iter().map(Part::of).collect(),
-            names: Function::ALL.iter().map(|function| ByteArray::from(function.name())).collect(),
-        }
-    }
 }
 
 impl Group {

@@ -1,14 +1,12 @@
 //! Iterates over the calls of a rank, and over all ranks in parallel.
 
 use std::io;
-use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
+use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_replay::Progress;
 use matchpoint_trace::columns::Row;
 use matchpoint_trace::{Call, Trace};
+use rayon::prelude::*;
 
 use super::origin::Origin;
 
@@ -68,22 +66,5 @@ pub(super) fn each_rank<T: Send, E: Send>(
     trace: &dyn Trace,
     work: impl Fn(usize, u32) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
-    let ranks = trace.present();
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(ranks.len());
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let run = || {
-        loop {
-            let index = next.fetch_add(1, Relaxed);
-            let Some(&rank) = ranks.get(index) else { return };
-            let result = work(index, rank);
-            if result.is_err() {
-                next.store(ranks.len(), Relaxed);
-            }
-            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, result));
-        }
-    };
-    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run))));
-    let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
+    trace.present().par_iter().enumerate().map(|(index, &rank)| work(index, rank)).collect()
 }

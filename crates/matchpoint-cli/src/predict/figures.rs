@@ -33,11 +33,9 @@ fn chart(figure: &Figure, machine: &str) -> Chart {
         ..Line::default()
     };
     let (title, parts) = figure.title.split_once(": ").unwrap_or((&figure.title, "time"));
-    Chart {
-        title: format!("Figure {}: {title}", figure.number),
-        axes: format!("→ {}   ↑ {parts}, {machine}", figure.x_label),
-        lines: figure.curves.iter().enumerate().map(line).collect(),
-        scales: (Scale::Powers(10, |mark| format!("1e{}", mark.log10().round())), Scale::Powers(10, seconds)),
-        reach: Vec::new(),
-    }
+    let axes = format!("→ {}   ↑ {parts}, {machine}", figure.x_label);
+    let scales =
+        (Scale::Powers(10, |mark| format!("1e{}", mark.log10().round())), Scale::Powers(10, seconds));
+    let lines = figure.curves.iter().enumerate().map(line).collect();
+    Chart::new(format!("Figure {}: {title}", figure.number), &axes, lines, scales)
 }

@@ -1,7 +1,5 @@
 //! `matchpoint predict spmv` and `spgemm`.
 
-use std::num::NonZeroU32;
-
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Partition, SearchOrder, predict};
 use matchpoint_replay::Progress;
@@ -12,7 +10,7 @@ use super::engines;
 use super::matrices::{self, Matrix};
 use super::placement::Placement;
 use super::predicted::{Predicted, Row};
-use crate::cli::{Numbers, Spgemm, Spmv};
+use crate::cli::{Numbers, Product, Spgemm, Spmv};
 use crate::failure::Failure;
 
 pub(super) fn spmv(arguments: &Spmv, progress: &Progress) -> Result<Predicted, Failure> {
@@ -26,16 +24,9 @@ pub(super) fn spmv(arguments: &Spmv, progress: &Progress) -> Result<Predicted, F
         .iter()
         .map(|&processes| matrix.partition(arguments.product.partition.as_deref(), processes))
         .collect();
-    let (exchanges, entries) =
-        matrices::spmv(matrix, partitions?, sizes(&arguments.product.exchanged.sizes))?;
-    let subject = format!("{} and a vector", arguments.matrix.display());
-    let of = SparseProduct {
-        command: "spmv",
-        subject,
-        order: arguments.product.exchanged.order,
-        matrix: (rows.into(), entries),
-    };
-    of.predicted(&placement, &processes, &exchanges, progress)
+    let exchanged = matrices::spmv(matrix, partitions?, sizes(&arguments.product.exchanged.sizes))?;
+    let factors = format!("{} and a vector", arguments.matrix.display());
+    predicted("spmv", factors, &arguments.product, &placement, rows, exchanged, progress)
 }
 
 pub(super) fn spgemm(arguments: &Spgemm, progress: &Progress) -> Result<Predicted, Failure> {
@@ -59,17 +50,10 @@ pub(super) fn spgemm(arguments: &Spgemm, progress: &Progress) -> Result<Predicte
             Ok((of_rows, of_columns))
         })
         .collect();
-    let (exchanges, entries) =
-        matrices::spgemm(first, second, partitions?, sizes(&arguments.product.exchanged.sizes))?;
+    let exchanged = matrices::spgemm(first, second, partitions?, sizes(&arguments.product.exchanged.sizes))?;
     let second = arguments.second.as_ref().map_or("itself".to_owned(), |path| path.display().to_string());
-    let subject = format!("{} and {second}", arguments.matrix.display());
-    let of = SparseProduct {
-        command: "spgemm",
-        subject,
-        order: arguments.product.exchanged.order,
-        matrix: (rows.into(), entries),
-    };
-    of.predicted(&placement, &processes, &exchanges, progress)
+    let factors = format!("{} and {second}", arguments.matrix.display());
+    predicted("spgemm", factors, &arguments.product, &placement, rows, exchanged, progress)
 }
 
 pub(super) fn require_matching_sizes(first: &Matrix<'_>, second: Option<&Matrix<'_>>) -> Result<(), Failure> {
@@ -123,34 +107,28 @@ pub(super) fn searched(order: SearchOrder) -> String {
     words.to_owned()
 }
 
-struct SparseProduct {
+/// `rows` of the matrix. `exchanged` for each number of processes, and the entries of the matrix.
+fn predicted(
     command: &'static str,
-    subject: String,
-    order: SearchOrder,
-    /// Number of rows and entries of the matrix.
-    matrix: (u64, u64),
-}
-
-impl SparseProduct {
-    fn predicted(
-        self,
-        placement: &Placement,
-        processes: &[NonZeroU32],
-        exchanges: &[Exchange],
-        progress: &Progress,
-    ) -> Result<Predicted, Failure> {
-        let (rows, entries) = (count(self.matrix.0), count(self.matrix.1));
-        let subject = format!("product of {}: {rows} rows, {entries} entries", self.subject);
-        let mut predicted = begin(self.command, subject, placement, searched(self.order));
-        for (&processes, exchange) in processes.iter().zip(exchanges) {
-            check_stop(progress)?;
-            let prediction = predict(&placement.setting(processes, self.order), exchange)
-                .map_err(|problem| placement.missing_parameter(processes, problem))?;
-            let layout = placement.layout(processes);
-            let row = Row::new(processes.to_string(), self.command, layout, exchange, prediction);
-            predicted.engines.extend(engines::at(placement, &row, progress)?);
-            predicted.rows.push(Row { matrix: Some(self.matrix), ..row });
-        }
-        Ok(predicted)
+    factors: String,
+    product: &Product,
+    placement: &Placement,
+    rows: u32,
+    exchanged: (Vec<Exchange>, u64),
+    progress: &Progress,
+) -> Result<Predicted, Failure> {
+    let order = product.exchanged.order;
+    let matrix = (rows.into(), exchanged.1);
+    let subject = format!("product of {factors}: {} rows, {} entries", count(matrix.0), count(matrix.1));
+    let mut predicted = begin(command, subject, placement, searched(order));
+    for (processes, exchange) in product.processes.all().into_iter().zip(&exchanged.0) {
+        check_stop(progress)?;
+        let prediction = predict(&placement.setting(processes, order), exchange)
+            .map_err(|problem| placement.missing_parameter(processes, problem))?;
+        let layout = placement.layout(processes);
+        let row = Row::new(processes.to_string(), command, layout, exchange, prediction);
+        predicted.engines.extend(engines::at(placement, &row, progress)?);
+        predicted.rows.push(Row { matrix: Some(matrix), ..row });
     }
+    Ok(predicted)
 }

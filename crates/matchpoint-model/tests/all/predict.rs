@@ -16,6 +16,10 @@ fn setting(machine: &Machine, layout: Layout) -> Setting<'_> {
     Setting { machine, layout, topology: None, search: Search::Order(SearchOrder::Bound) }
 }
 
+fn four_node_setting(machine: &Machine) -> Setting<'_> {
+    Setting { search: Search::Order(SearchOrder::Third), ..setting(machine, layout(4, 1, 1)) }
+}
+
 /// Four processes on each of four nodes, two nodes per router: three messages of each kind.
 #[test]
 fn small_exchange_costs_sum_by_hand() {
@@ -70,13 +74,13 @@ fn missing_machine_parameters_are_reported() {
     machine.contention.delta_s_per_byte = None;
     machine.queue_search.gamma_s = None;
     let exchange = Exchange { messages: vec![Sent::one(0, 3, 100)] };
-    let predicted = predict(&setting(&machine, layout(4, 1, 1)), &exchange).unwrap();
+    let predicted = predict(&four_node_setting(&machine), &exchange).unwrap();
     let missing: Vec<&str> = predicted.missing.iter().map(|missing| missing.parameter.as_str()).collect();
     assert_eq!(missing, ["contention.delta_s_per_byte", "queue_search.gamma_s, nor queue_search.attempt_s"]);
     machine.off_node.short.alpha_s = None;
-    let error = predict(&setting(&machine, layout(4, 1, 1)), &exchange).unwrap_err();
+    let error = predict(&four_node_setting(&machine), &exchange).unwrap_err();
     assert!(error.contains("no off_node.short.alpha_s"), "{error}");
-    let within = setting(&machine, layout(4, 4, 1));
+    let within = Setting { layout: layout(4, 4, 1), ..four_node_setting(&machine) };
     let predicted = predict(&within, &exchange).unwrap();
     assert_eq!((predicted.postal_s, predicted.missing.len()), (None, 1));
 }
@@ -150,7 +154,7 @@ fn grouped_messages_cost_as_single_messages() {
 fn known_matching_times_are_used_unchanged() {
     let machine = blue_waters();
     let known = [[0.0; 3], [1.0, 2.0, 4.0]];
-    let setting = Setting { search: Search::Known(&known), ..setting(&machine, layout(4, 1, 1)) };
+    let setting = Setting { search: Search::Known(&known), ..four_node_setting(&machine) };
     let predicted = predict(&setting, &Exchange { messages: vec![Sent::one(0, 1, 8)] }).unwrap();
     assert_eq!((predicted.worst, predicted.longest.map(|split| split.queue_s)), (1, [1.0, 2.0, 4.0]));
     assert_eq!(predicted.processes[0].split.queue_s, 0.0);

@@ -9,7 +9,7 @@ use super::tables::{
     NOTHING, attempts, label, leanest, measured_on, memory, names, reference, rows, split, spread,
     substitutes, time, unfinished, with_halves, without_timing,
 };
-use crate::report::document::Document;
+use crate::report::document::{Document, Rows};
 use crate::report::schema::measured;
 
 pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
@@ -19,17 +19,17 @@ pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     document.on_page().note(
         "Points: medians. Strokes: spreads (p25–p75). Arrow: the engine was stopped there, its time is higher.",
     );
-    let rows = rows(results);
-    times(results, &rows, &mut document);
+    let (rows, names) = (rows(results), names(results));
+    times(&names, &rows, results.is_cold, &mut document);
     let halves = with_halves(&rows);
     if !halves.is_empty() {
         document.section("Post + arrival, in nanoseconds, if timed separately");
-        document.table(&header(results), table(&halves, |cell, _| or_nothing(split(cell))));
+        document.rows(table(&names, &halves, |cell, _| or_nothing(split(cell))));
     }
     document.section("Entries compared per matched message");
-    document.table(&header(results), table(&rows, |cell, _| attempts(cell)));
+    document.rows(table(&names, &rows, |cell, _| attempts(cell)));
     document.section("Memory at most; * least memory of engines that finished the workload");
-    document.marked_table(&header(results), table(&rows, |cell, row| memory(cell, leanest(row))));
+    document.rows(table(&names, &rows, |cell, row| memory(cell, leanest(row))).marked());
     if results.engines.len() > 1 {
         document.section("Largest loss of each engine");
         ranking::losses(results).into_iter().for_each(|(engine, text)| document.item(&engine, text));
@@ -42,31 +42,31 @@ pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
 }
 
 /// A page has spreads and ratios below the times. A terminal has separate tables.
-fn times(results: &Results, rows: &[&[Cell]], document: &mut Document) {
-    document.section(if results.is_cold {
+fn times(names: &[String], rows: &[&[Cell]], is_cold: bool, document: &mut Document) {
+    document.section(if is_cold {
         "Nanoseconds per matched message, with cold caches before each call"
     } else {
         "Nanoseconds per matched message (a post and an arrival)"
     });
-    document.marked_table(&header(results), table(rows, timed));
+    document.rows(table(names, rows, timed).marked());
     document.note(ranking::LEGEND);
     document.on_terminal().section("Spread (p25–p75 of the repetitions)");
-    document.on_terminal().table(&header(results), table(rows, |cell, _| or_nothing(spread(cell))));
-    if results.engines.len() > 1 {
+    document.on_terminal().rows(table(names, rows, |cell, _| or_nothing(spread(cell))));
+    if names.len() > 1 {
         document.on_terminal().section("Time ÷ best of the row");
-        document.on_terminal().table(&header(results), table(rows, ratio));
+        document.on_terminal().rows(table(names, rows, ratio));
     }
 }
 
-pub(super) fn header(results: &Results) -> Vec<String> {
-    ["workload".to_owned()].into_iter().chain(names(results)).collect()
-}
-
-pub(super) fn table(rows: &[&[Cell]], text: impl Fn(&Cell, &[Cell]) -> String) -> Vec<Vec<String>> {
-    let line = |row: &&[Cell]| {
-        row.first().map(label).into_iter().chain(row.iter().map(|cell| text(cell, row))).collect()
-    };
-    rows.iter().map(line).collect()
+/// A line for each workload, with a cell for each engine.
+pub(super) fn table<'a>(
+    names: &[String],
+    rows: &[&'a [Cell]],
+    text: impl Fn(&Cell, &[Cell]) -> String,
+) -> Rows<&'a [Cell]> {
+    let workloads = Rows::of(rows.iter().copied()).column("workload", |row| label(&row[0]));
+    let engines = names.iter().enumerate();
+    engines.fold(workloads, |rows, (at, name)| rows.column(name, |row| text(&row[at], row)))
 }
 
 pub(super) fn or_nothing(text: Option<String>) -> String {

@@ -105,17 +105,15 @@ fn stage(stage: &Stage) -> Value {
     let mut value = percentiles(&stage.percentiles);
     value["stage"] = json!(stage.what);
     if let Some(ended) = &stage.ended {
-        value["unfinished"] = json!(match ended {
-            StageEnd::NotReached => "not reached",
-            StageEnd::GivenUp(why) | StageEnd::Full(why) | StageEnd::Differs(why) | StageEnd::Wrong(why) =>
-                why,
-        });
-    }
-    match &stage.ended {
-        Some(StageEnd::Full(when)) => value["full"] = json!(when),
-        Some(StageEnd::Differs(what)) => value["differs"] = json!(what),
-        Some(StageEnd::Wrong(what)) => value["wrong"] = json!(what),
-        Some(StageEnd::NotReached | StageEnd::GivenUp(_)) | None => {}
+        let (member, why) = match ended {
+            StageEnd::NotReached => ("unfinished", "not reached"),
+            StageEnd::GivenUp(why) => ("unfinished", why.as_str()),
+            StageEnd::Full(when) => ("full", when.as_str()),
+            StageEnd::Differs(what) => ("differs", what.as_str()),
+            StageEnd::Wrong(what) => ("wrong", what.as_str()),
+        };
+        value["unfinished"] = json!(why);
+        value[member] = json!(why);
     }
     value
 }

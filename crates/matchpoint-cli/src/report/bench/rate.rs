@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::plot::key::Key;
 use super::tables::measured_on;
-use crate::report::document::Document;
+use crate::report::document::{Document, Rows};
 use crate::report::schema::{self, measured};
 
 pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
@@ -24,18 +24,15 @@ pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     for (short, full) in Key::of(rates).entries() {
         document.on_page().item(&short, full);
     }
-    let scenarios = rates.options.scenarios.iter().map(|scenario| scenario.title());
-    let header: Vec<&str> = ["engine"].into_iter().chain(scenarios).collect();
     for (window, work_ns) in charts(rates) {
         document
             .section(format!("Million messages per second (p25–p75): window {window}, --work-ns {work_ns}"));
-        document.table(&header, table(rates, window, work_ns));
+        document.rows(table(rates, window, work_ns));
     }
     document.note(notes::legend(rates));
-    let paid = notes::paid(rates);
-    if !paid.is_empty() {
+    if let Some(paid) = notes::paid(rates) {
         document.section("Gain of threads: best rate of several ÷ best rate of one (threads)");
-        document.table(&[&[""], &header[1..]].concat(), paid);
+        document.rows(paid);
         document.note("Above 1: threads are faster. ≈: the spreads overlap.");
     }
     counted(rates, &mut document);
@@ -46,7 +43,7 @@ pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     document.section(
         "Published: window 128, other hardware (BlueField-3 with RDMA traffic), not comparable in absolute terms",
     );
-    document.table(&["", "million messages per second (threads)"], published_rows());
+    document.rows(published_rows());
     document.item("Here", notes::here(rates));
     document
 }
@@ -64,13 +61,15 @@ fn counted(rates: &Rates, document: &mut Document) {
     }
 }
 
-fn published_rows() -> Vec<Vec<String>> {
+fn published_rows() -> Rows<(&'static str, String)> {
     let lines = published::LINES.iter().map(|(name, points)| {
         let points = points.iter().map(|(threads, rate)| format!("{rate} ({threads})"));
-        vec![(*name).to_owned(), points.collect::<Vec<_>>().join("  ")]
+        (*name, points.collect::<Vec<_>>().join("  "))
     });
-    let controls = published::CONTROLS.iter().map(|(name, rate)| vec![(*name).to_owned(), rate.to_string()]);
-    lines.chain(controls).collect()
+    let controls = published::CONTROLS.iter().map(|(name, rate)| (*name, rate.to_string()));
+    Rows::of(lines.chain(controls))
+        .column("", |(name, _)| (*name).to_owned())
+        .column("million messages per second (threads)", |(_, rates)| rates.clone())
 }
 
 pub(super) fn label(rate: &Rate) -> String {
@@ -84,24 +83,19 @@ pub(super) fn charts(rates: &Rates) -> Vec<(usize, u32)> {
     windows.flat_map(|&window| rates.options.work_ns.iter().map(move |&work_ns| (window, work_ns))).collect()
 }
 
-fn table(rates: &Rates, window: usize, work_ns: u32) -> Vec<Vec<String>> {
+fn table(rates: &Rates, window: usize, work_ns: u32) -> Rows<(usize, &Rate)> {
     let of = |scenario: Scenario| {
-        let is_here =
-            move |rate: &&Rate| rate.window == window && rate.work_ns == work_ns && rate.scenario == scenario;
-        rates.rates.iter().filter(is_here)
+        let here = (window, work_ns, scenario);
+        rates.rates.iter().filter(move |rate| (rate.window, rate.work_ns, rate.scenario) == here)
     };
-    let Some(&first) = rates.options.scenarios.first() else { return Vec::new() };
-    let row = |(at, rate): (usize, &Rate)| {
-        let cells = rates
-            .options
-            .scenarios
-            .iter()
-            .map(|&scenario| of(scenario).nth(at).map(text).unwrap_or_default());
-        let same = rates.options.scenarios.iter().filter_map(|&scenario| of(scenario).nth(at));
-        let named = same.into_iter().find(|rate| rate.substitute.is_some()).unwrap_or(rate);
-        [label(named)].into_iter().chain(cells).collect()
-    };
-    of(first).enumerate().map(row).collect()
+    let scenarios = || rates.options.scenarios.iter().copied();
+    let rows = Rows::of(scenarios().take(1).flat_map(of).enumerate()).column("engine", |&(at, rate)| {
+        let mut same = scenarios().filter_map(|scenario| of(scenario).nth(at));
+        label(same.find(|rate| rate.substitute.is_some()).unwrap_or(rate))
+    });
+    scenarios().fold(rows, |rows, scenario| {
+        rows.column(scenario.title(), |&(at, _)| of(scenario).nth(at).map(text).unwrap_or_default())
+    })
 }
 
 fn text(rate: &Rate) -> String {

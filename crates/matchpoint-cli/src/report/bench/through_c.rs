@@ -5,7 +5,7 @@ use matchpoint_bench::{Cell, Results};
 use matchpoint_replay::format::digits;
 use serde_json::{Value, json};
 
-use super::engines::{header, or_nothing, result, rounded, table, timed};
+use super::engines::{or_nothing, result, rounded, table, timed};
 use super::ranking::{self, best, is_level};
 use super::tables::{NOTHING, label, measured_on, names, reference, rows, spread, timing, unfinished};
 use crate::report::document::Document;
@@ -19,16 +19,19 @@ pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("through_c", "Cost of matching, called from C");
     document.on_page().paragraph(measured_on(load));
     document.html(svg);
-    let rows = rows(results);
+    let (rows, names) = (rows(results), names(results));
     document.section("Nanoseconds per matched message (a post and an arrival), called from C");
-    document.marked_table(&header(results), table(&rows, timed));
+    document.rows(table(&names, &rows, timed).marked());
     document.note(ranking::LEGEND);
     document.on_terminal().section("Spread (p25–p75 of the repetitions)");
-    document.on_terminal().table(&header(results), table(&rows, |cell, _| or_nothing(spread(cell))));
+    document.on_terminal().rows(table(&names, &rows, |cell, _| or_nothing(spread(cell))));
     document.section("Time ÷ best stand-in of the row");
-    document.table(&ratio_header(results), rows.iter().map(|row| ratio_line(row)).collect());
+    let engines = &names[..engine_count(results)];
+    let ratios = table(engines, &rows, |cell, row| or_nothing(ratio(cell, row).map(digits)));
+    let named = |row: &&[Cell]| best_stand_in(row).map_or(NOTHING, |cell| &cell.engine).to_owned();
+    document.rows(ratios.column("best stand-in", named));
     document.section("Workloads on which an engine is slower than the best stand-in");
-    for (at, name) in names(results).iter().take(engine_count(results)).enumerate() {
+    for (at, name) in engines.iter().enumerate() {
         document.item(name, slower(&rows, at));
     }
     document.gap();
@@ -54,19 +57,6 @@ fn best_stand_in(row: &[Cell]) -> Option<&Cell> {
 
 fn ratio(cell: &Cell, row: &[Cell]) -> Option<f64> {
     Some(cell.outcome.ns()? / best_stand_in(row)?.outcome.ns()?)
-}
-
-fn ratio_header(results: &Results) -> Vec<String> {
-    let mut header = header(results);
-    header.truncate(1 + engine_count(results));
-    header.push("best stand-in".to_owned());
-    header
-}
-
-fn ratio_line(row: &[Cell]) -> Vec<String> {
-    let ratios = split_row(row).0.iter().map(|cell| or_nothing(ratio(cell, row).map(digits)));
-    let named = best_stand_in(row).map_or(NOTHING, |cell| &cell.engine).to_owned();
-    row.first().map(label).into_iter().chain(ratios).chain([named]).collect()
 }
 
 /// The workloads on which an engine is slower than the best stand-in, by spreads, with the slowest first.

@@ -46,10 +46,6 @@ pub(super) fn groups(of: &Calibration<'_>) -> Vec<Group> {
     groups.into_iter().filter(|group| !group.charts.is_empty()).collect()
 }
 
-fn chart(title: &str, axes: &str, lines: Vec<Line>, scales: (Scale, Scale)) -> Chart {
-    Chart { title: title.to_owned(), axes: axes.to_owned(), lines, scales, reach: Vec::new() }
-}
-
 fn dots(name: impl Into<String>, style: usize, points: Vec<(f64, f64)>) -> Line {
     Line { name: name.into(), style, points, shape: Shape::Dots, ..Line::default() }
 }
@@ -75,7 +71,7 @@ fn sizes(of: &Calibration<'_>) -> Chart {
             series.push(line(colour, within(segment).map(|size| (size, time(size))).collect()));
         }
     }
-    chart("Time of a message", "→ bytes   ↑ time", series, (SIZES, TIMES))
+    Chart::new("Time of a message", "→ bytes   ↑ time", series, (SIZES, TIMES))
 }
 
 fn size_residuals(of: &Calibration<'_>) -> Chart {
@@ -84,7 +80,7 @@ fn size_residuals(of: &Calibration<'_>) -> Chart {
         let points = residuals.map(|(size, residual)| (f64::from(*size), *residual)).collect();
         dots(link.placement.name(), colour, points)
     });
-    chart("Residuals", "→ bytes   ↑ measured − modelled", series.collect(), (SIZES, RESIDUALS))
+    Chart::new("Residuals", "→ bytes   ↑ measured − modelled", series.collect(), (SIZES, RESIDUALS))
 }
 
 fn injection(of: &Calibration<'_>) -> Option<Chart> {
@@ -104,7 +100,7 @@ fn injection(of: &Calibration<'_>) -> Option<Chart> {
             series.push(line(colour, within(segment).map(|size| (size, time(size))).collect()));
         }
     }
-    Some(chart("Time of a message of each pair", "→ bytes   ↑ time", series, (SIZES, TIMES)))
+    Some(Chart::new("Time of a message of each pair", "→ bytes   ↑ time", series, (SIZES, TIMES)))
 }
 
 /// Equation 2 (max-rate).
@@ -138,12 +134,12 @@ fn queue(of: &Calibration<'_>) -> Option<Chart> {
         line(1, modelled.collect()),
     ];
     let title = "Time of all messages, by order of receives";
-    Some(chart(title, "→ messages   ↑ time", series, (COUNTS, TIMES)))
+    Some(Chart::new(title, "→ messages   ↑ time", series, (COUNTS, TIMES)))
 }
 
 fn queue_residuals(of: &Calibration<'_>) -> Option<Chart> {
     let search = of.parameters.search.as_ref()?;
     let series = vec![dots("reversed", 1, search.residuals.clone())];
     let axes = "→ entries compared   ↑ measured − modelled";
-    Some(chart("Residuals", axes, series, (COUNTS, RESIDUALS)))
+    Some(Chart::new("Residuals", axes, series, (COUNTS, RESIDUALS)))
 }

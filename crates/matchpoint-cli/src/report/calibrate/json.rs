@@ -1,6 +1,5 @@
 //! The calibration as JSON. `docs/reference/calibrate.md` describes every member; members never change or disappear.
 
-use matchpoint_calibrate::fit::Range;
 use matchpoint_calibrate::fit::parameters::{Link, Search};
 use matchpoint_calibrate::fit::rates::NodeRate;
 use matchpoint_calibrate::fit::robust::CONFIDENCE;
@@ -26,13 +25,10 @@ pub fn document(of: &Calibration<'_>) -> Value {
         "links": parameters.links.iter().map(link).collect::<Vec<_>>(),
         "queue_search": parameters.search.as_ref().map(search),
         "contention": parameters.contention.as_ref().map(|cost| json!({
-            "delta_s_per_byte": range(&cost.each_s),
+            "delta_s_per_byte": cost.each_s,
             "residuals": pairs("bytes", &cost.residuals),
         })),
-        "logp": parameters.logp.map(|logp| json!({
-            "overhead_s": range(&logp.overhead_s),
-            "gap_s": range(&logp.gap_s),
-        })),
+        "logp": parameters.logp,
         "warnings": parameters.warnings,
     }))
 }
@@ -45,25 +41,24 @@ fn link(link: &Link) -> Value {
             "protocol": segment.protocol.key(),
             "bytes_min": segment.bytes.0,
             "bytes_max": segment.bytes.1,
-            "alpha_s": range(&segment.alpha_s),
-            "beta_s_per_byte": range(&segment.beta_s_per_byte),
+            "alpha_s": segment.alpha_s,
+            "beta_s_per_byte": segment.beta_s_per_byte,
             "node_rate_bytes_per_s": link.node_rates.get(index).map(node_rate),
             "scatter": segment.scale,
             "residuals": pairs("bytes", &residuals),
         })
     };
-    let points = link.points.iter().map(|point| json!({ "bytes": point.bytes, "time_s": point.time_s }));
     json!({
         "placement": link.placement,
         "at_once_max_bytes": link.at_once_max_bytes,
         "protocols": link.segments.iter().enumerate().map(segment).collect::<Vec<_>>(),
-        "measured": points.collect::<Vec<_>>(),
+        "measured": link.points,
     })
 }
 
 fn node_rate(rate: &NodeRate) -> Value {
     match rate {
-        NodeRate::Limit(found) => range(found),
+        NodeRate::Limit(found) => json!(found),
         NodeRate::NotMet { pairs } => json!({ "not_met_by_pairs": pairs }),
         NodeRate::Latency => json!({ "latency": true }),
         NodeRate::NotMeasured => Value::Null,
@@ -73,15 +68,15 @@ fn node_rate(rate: &NodeRate) -> Value {
 fn search(search: &Search) -> Value {
     let by_messages = search.by_messages.iter();
     json!({
-        "gamma_s": range(&search.gamma_s()),
-        "attempt_s": range(&search.attempt_s),
+        "gamma_s": search.gamma_s(),
+        "attempt_s": search.attempt_s,
         "random_share": search.random_share,
         "by_messages": by_messages
             .map(|(messages, each)| json!({
                 "messages": messages,
                 "attempt_s": each.value,
                 "low_s": each.low,
-                "high_s": each.high.is_finite().then_some(each.high),
+                "high_s": each.high,
             }))
             .collect::<Vec<_>>(),
         "residuals": pairs("attempts", &search.residuals),
@@ -90,9 +85,4 @@ fn search(search: &Search) -> Value {
 
 fn pairs(name: &str, residuals: &[(f64, f64)]) -> Vec<Value> {
     residuals.iter().map(|(at, residual)| json!({ name: at, "residual": residual })).collect()
-}
-
-/// An unknown end is null, because JSON has no infinity.
-fn range(range: &Range) -> Value {
-    json!({ "value": range.value, "low": range.low, "high": range.high.is_finite().then_some(range.high) })
 }

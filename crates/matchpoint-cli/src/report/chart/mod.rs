@@ -68,6 +68,10 @@ pub fn add(lines: &mut Vec<Line>, name: String, point: (f64, f64)) {
 }
 
 impl Chart {
+    pub fn new(title: impl Into<String>, axes: &str, lines: Vec<Line>, scales: (Scale, Scale)) -> Chart {
+        Chart { title: title.into(), axes: axes.to_owned(), lines, scales, reach: Vec::new() }
+    }
+
     fn axes(&self) -> (Axis, Axis) {
         let points = || self.lines.iter().flat_map(|line| line.points.iter().chain(&line.arrows));
         let spreads = self.lines.iter().flat_map(|line| &line.spreads);
@@ -145,8 +149,7 @@ mod tests {
         {
             for scales in ways.concat() {
                 let line = Line { name: "one".to_owned(), points: points.to_vec(), ..Line::default() };
-                let (title, lines, reach) = (String::new(), vec![line], Vec::new());
-                let chart = Chart { axes: title.clone(), title, lines, scales, reach };
+                let chart = Chart::new("", "", vec![line], scales);
                 let (numbers, values) = chart.axes();
                 for &(number, value) in points {
                     let (x, y) = (numbers.place(number), values.place(value));

@@ -36,11 +36,12 @@ enum Block {
 pub struct Rows<R> {
     rows: Vec<R>,
     columns: Vec<(Medium, String, Vec<String>)>,
+    is_marked: bool,
 }
 
 impl<R> Rows<R> {
     pub fn of(rows: impl IntoIterator<Item = R>) -> Self {
-        Rows { rows: rows.into_iter().collect(), columns: Vec::new() }
+        Rows { rows: rows.into_iter().collect(), columns: Vec::new(), is_marked: false }
     }
 
     #[must_use]
@@ -54,6 +55,12 @@ impl<R> Rows<R> {
         self.with(Medium::Page, heading, cell)
     }
 
+    /// The best cells of a row begin with `*` or `≈`.
+    #[must_use]
+    pub fn marked(self) -> Self {
+        Rows { is_marked: true, ..self }
+    }
+
     fn with(mut self, on: Medium, heading: impl Into<String>, cell: impl FnMut(&R) -> String) -> Self {
         self.columns.push((on, heading.into(), self.rows.iter().map(cell).collect()));
         self
@@ -64,7 +71,7 @@ impl<R> Rows<R> {
         Table {
             header: shown().map(|(_, heading, _)| heading.clone()).collect(),
             rows: (0..self.rows.len()).map(|at| shown().map(|of| of.2[at].clone()).collect()).collect(),
-            is_marked: false,
+            is_marked: self.is_marked,
         }
     }
 }
@@ -138,22 +145,7 @@ impl Document {
         self.push(Block::Section(title.into()));
     }
 
-    /// Adds a table. A narrow terminal shows the table in parts.
-    pub fn table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
-        self.table_of(header, rows, false);
-    }
-
-    /// Adds a table in which the best cells of a row begin with `*` or `≈`.
-    pub fn marked_table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
-        self.table_of(header, rows, true);
-    }
-
-    fn table_of(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>, is_marked: bool) {
-        let header = header.iter().map(|cell| cell.as_ref().to_owned()).collect();
-        self.push(Block::Table(Table { header, rows, is_marked }));
-    }
-
-    /// Adds a table with a line for each row.
+    /// Adds a table with a line for each row. A narrow terminal shows the table in parts.
     pub fn rows<R>(&mut self, of: Rows<R>) {
         if of.columns.iter().all(|(on, ..)| *on == Medium::Both) {
             return self.push(Block::Table(of.table(Medium::Both)));

@@ -161,13 +161,14 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::document::Document;
+    use crate::report::document::{Document, Rows};
 
     #[test]
     fn long_name_is_cut_behind_commas() {
         let name = "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32,threads=1,full=software";
         let mut document = Document::default();
-        document.table(&["", "calls"], vec![vec![name.to_owned(), "7".to_owned()]]);
+        document
+            .rows(Rows::of([name]).column("", |name| (*name).to_owned()).column("calls", |_| "7".to_owned()));
         let text = document.text(60);
         assert!(
             text.lines().all(|line| anstream::adapter::strip_str(line).to_string().chars().count() <= 60)
@@ -181,7 +182,9 @@ mod tests {
         let header =
             ["Rank", "receives", "overflowed", "given back", "messages", "PRQ", "UMQ", "matching", "share"];
         let mut document = Document::default();
-        document.table(&header, vec![header.map(str::to_owned).to_vec()]);
+        let line =
+            header.iter().fold(Rows::of([()]), |line, name| line.column(*name, |()| (*name).to_owned()));
+        document.rows(line);
         let text = document.text(80);
         assert_eq!(text.lines().count(), 2, "{text}");
     }

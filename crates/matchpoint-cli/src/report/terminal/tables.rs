@@ -96,10 +96,13 @@ fn depths(engine: &EngineMeasurements, document: &mut Document) {
     ];
     let used = all.iter().filter_map(|(_, _, bins)| bins.iter().rposition(|searches| *searches > 0)).max();
     let columns = used.map_or(1, |last| last + 1).min(BINS);
-    let labels = (0..columns).map(|bin| label(bin, columns, used));
-    let header: Vec<String> = ["Search", "compared"].map(str::to_owned).into_iter().chain(labels).collect();
-    let rows: Vec<_> = all.iter().map(|(name, mean, bins)| depth_row(name, *mean, bins, columns)).collect();
-    document.table(&header, rows);
+    let rows = Rows::of(all)
+        .column("Search", |(name, ..)| (*name).to_owned())
+        .column("compared", |(_, mean, _)| digits(*mean));
+    let rows = (0..columns).fold(rows, |rows, bin| {
+        rows.column(label(bin, columns, used), |(.., bins)| depth_cell(bins, bin, columns))
+    });
+    document.rows(rows);
     document.note(format!(
         "compared: entries that `{}` compares per search hit or search miss, mean. Then % of the searches by number of \
          compared entries.",
@@ -115,14 +118,11 @@ fn label(bin: usize, columns: usize, used: Option<usize>) -> String {
     }
 }
 
-fn depth_row(name: &str, mean: f64, bins: &[u64], columns: usize) -> Vec<String> {
+fn depth_cell(bins: &[u64], bin: usize, columns: usize) -> String {
+    let last = if bin + 1 == columns { bins.len() } else { bin + 1 };
+    let searches: u64 = bins.get(bin..last.max(bin)).unwrap_or(&[]).iter().sum();
     let whole = bins.iter().sum::<u64>() as f64;
-    let cell = |bin: usize| {
-        let last = if bin + 1 == columns { bins.len() } else { bin + 1 };
-        let searches: u64 = bins.get(bin..last.max(bin)).unwrap_or(&[]).iter().sum();
-        if searches == 0 { "·".to_owned() } else { percent(ratio(searches as f64, whole)) }
-    };
-    [name.to_owned(), digits(mean)].into_iter().chain((0..columns).map(cell)).collect()
+    if searches == 0 { "·".to_owned() } else { percent(ratio(searches as f64, whole)) }
 }
 
 fn percent(of: f64) -> String {

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::card::Description;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, Subject};
-use matchpoint_gpu::measure::{Mix, PostedOrder, Rate};
+use matchpoint_gpu::measure::{Mix, PostedOrder, Rate, Run};
 use matchpoint_replay::format::{digits, with_spread};
 use serde_json::{Value, json};
 
@@ -113,8 +113,19 @@ pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     let relaxations = relaxations(measured);
     if !relaxations.is_empty() {
         document.section("Relaxations, queues of 1024 entries (the paper's Table II)");
-        let header = ["", "wildcards", "order", "million matches/s", "published, GTX 1080"];
-        document.table(&header, relaxations);
+        let rows = Rows::of(relaxations)
+            .column("", |(run, ..)| {
+                format!("{}{}", run.algorithm.name(), if run.compacts { "" } else { ", none unexpected" })
+            })
+            .column("wildcards", |(_, wildcards, ..)| (*wildcards).to_owned())
+            .column("order", |(_, _, order, _)| (*order).to_owned())
+            .column("million matches/s", |(.., rate)| millions(*rate))
+            .column("published, GTX 1080", |(run, ..)| {
+                let published = PUBLISHED.iter().find(|of| of.algorithm() == Some(run.algorithm));
+                let about = if run.compacts { "below" } else { "about" };
+                published.map_or_else(String::new, |of| format!("{about} {}", millions(of.rate)))
+            });
+        document.rows(rows);
     }
     document
 }
@@ -131,39 +142,31 @@ fn described(card: &Description) -> String {
     )
 }
 
-/// Table II of the paper next to Matchpoint's order: the gain of each relaxation if every message matches.
-fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
-    let row = |algorithm: Algorithm, wildcards: &str, order: &str, compacts: bool| {
-        let (_, measured) = measured.iter().find(|(job, _)| match job.what {
-            Subject::Stream(run) => {
-                let is_so = (run.algorithm, run.compacts) == (algorithm, compacts);
-                job.figure == Figure::Unexpected && is_so && run.mix.matched_percent == 100
-            }
-            _ => false,
-        })?;
-        let unexpected = if compacts { "" } else { ", none unexpected" };
-        let published = PUBLISHED.iter().find(|published| published.algorithm() == Some(algorithm));
-        let about = if compacts { "below" } else { "about" };
-        let words = [
-            format!("{}{unexpected}", algorithm.name()),
-            wildcards.to_owned(),
-            order.to_owned(),
-            if let Measured::Rate(rate) = measured { digits(rate.median / 1e6) } else { return None },
-            published
-                .map_or_else(String::new, |published| format!("{about} {}", digits(published.rate / 1e6))),
-        ];
-        Some(words.to_vec())
-    };
+/// Table II of the paper next to Matchpoint's order: the gain of each relaxation if every message matches. Each run,
+/// its wildcards, its order, and matches per second.
+fn relaxations(measured: &[(&Job, Measured)]) -> Vec<(Run, &'static str, &'static str, f64)> {
     let rows = [
         (Algorithm::Matrix, "all", "yes"),
         (Algorithm::Partitioned, "any tag", "yes"),
         (Algorithm::Hash, "none", "no"),
         (Algorithm::Ordered, "all", "yes"),
     ];
-    let rows = rows.into_iter().flat_map(|(algorithm, wildcards, order)| {
-        [true, false].map(|compacts| row(algorithm, wildcards, order, compacts))
-    });
-    rows.flatten().collect()
+    let rate = |algorithm: Algorithm, compacts: bool| {
+        measured.iter().find_map(|(job, measured)| match (&job.what, measured) {
+            (Subject::Stream(run), Measured::Rate(rate)) => {
+                let is_so = (run.algorithm, run.compacts) == (algorithm, compacts);
+                let is_whole = job.figure == Figure::Unexpected && run.mix.matched_percent == 100;
+                (is_so && is_whole).then_some((*run, rate.median))
+            }
+            _ => None,
+        })
+    };
+    let rows = rows.into_iter().flat_map(|row| [true, false].map(|compacts| (row, compacts)));
+    rows.filter_map(|((algorithm, wildcards, order), compacts)| {
+        let (run, rate) = rate(algorithm, compacts)?;
+        Some((run, wildcards, order, rate))
+    })
+    .collect()
 }
 
 fn millions(rate: f64) -> String {

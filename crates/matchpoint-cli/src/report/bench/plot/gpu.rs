@@ -91,15 +91,8 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
         lines(measured, |job| stream(job).filter(|_| job.figure == figure).and_then(|run| name(&run)), median)
     };
     let powers = Scale::Powers(10, plain);
-    let chart = |title: &str, axes: &str, lines: Vec<Line>, scales: (Scale, Scale)| Chart {
-        title: title.to_owned(),
-        axes: axes.to_owned(),
-        lines,
-        scales,
-        reach: Vec::new(),
-    };
     let by_entries = |title: &str, lines: Vec<Line>, values: Scale| {
-        chart(title, "entries of the queue; million matches per second", lines, (Scale::Ratios, values))
+        Chart::new(title, "entries of the queue; million matches per second", lines, (Scale::Ratios, values))
     };
     let matrix = of(Figure::Matrix, |run| {
         let order = match run.mix.posted {
@@ -132,31 +125,31 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
         ),
         by_entries("Figure 6b: hashing without order", beside_published(hash, Figure::Hash), Scale::FromZero),
         by_entries("Order (Matchpoint) and its relaxations", ordered(measured), powers),
-        chart(
+        Chart::new(
             "Queues of 1024 entries with wildcards",
             "% of the receives with wildcards; million matches per second",
             wildcards,
             (Scale::Ratios, powers),
         ),
-        chart(
+        Chart::new(
             "§VI-B: 1024 entries, some unmatched",
             "% of the messages have a receive; million matches per second",
             unexpected,
             (Scale::Even, powers),
         ),
-        chart(
+        Chart::new(
             "One batch by the whole card, in order (Matchpoint)",
             "entries of the batch; million matches per second",
             lines(measured, whole_card, median),
             (Scale::Ratios, powers),
         ),
-        chart(
+        Chart::new(
             "Persistent kernel, and the processor",
             "entries of a batch; million matches per second",
             fed(measured),
             (Scale::Ratios, powers),
         ),
-        chart(
+        Chart::new(
             "Batches of applications",
             "new messages or receives of a batch, at most; million matches per second",
             lines(measured, recorded, median),

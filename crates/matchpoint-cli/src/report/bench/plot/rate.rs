@@ -23,8 +23,8 @@ pub fn svg(rates: &Rates) -> String {
 }
 
 fn chart(title: String, lines: Vec<Line>) -> Chart {
-    let axes = "→ threads   ↑ million messages per second".to_owned();
-    Chart { title, axes, lines, scales: (Scale::Ratios, Scale::FromZero), reach: Vec::new() }
+    let axes = "→ threads   ↑ million messages per second";
+    Chart::new(title, axes, lines, (Scale::Ratios, Scale::FromZero))
 }
 
 /// Engines with threads are lines, and other engines are levels.

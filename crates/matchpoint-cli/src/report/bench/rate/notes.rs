@@ -1,10 +1,11 @@
 //! Notes and extra tables of the message-rate report.
 
-use matchpoint_bench::rate::{NO_MATCHING, Rate, Rates};
+use matchpoint_bench::rate::{NO_MATCHING, Rate, Rates, Scenario};
 use matchpoint_replay::format::digits;
 
 use super::{charts, label};
 use crate::report::bench::tables::substitute;
+use crate::report::document::Rows;
 
 pub fn legend(rates: &Rates) -> String {
     let mut legend =
@@ -19,22 +20,21 @@ pub fn legend(rates: &Rates) -> String {
 }
 
 /// Best rate of several threads ÷ best rate of one thread. Empty if either is missing.
-pub fn paid(rates: &Rates) -> Vec<Vec<String>> {
-    let rows: Vec<Vec<String>> = charts(rates)
-        .into_iter()
-        .map(|(window, work_ns)| {
-            let cells = rates.options.scenarios.iter().map(|&scenario| {
-                let here = rates.rates.iter().filter(|rate| {
-                    (rate.window, rate.work_ns, rate.scenario) == (window, work_ns, scenario)
-                        && rate.full.is_none()
-                        && rate.wrong.is_none()
-                });
-                several_by_one(here)
-            });
-            [format!("window {window}, {work_ns} ns")].into_iter().chain(cells).collect()
-        })
-        .collect();
-    if rows.iter().all(|row| row[1..].iter().all(String::is_empty)) { Vec::new() } else { rows }
+pub fn paid(rates: &Rates) -> Option<Rows<(usize, u32)>> {
+    let paid = |&(window, work_ns): &(usize, u32), scenario: Scenario| {
+        several_by_one(rates.rates.iter().filter(|rate| {
+            (rate.window, rate.work_ns, rate.scenario) == (window, work_ns, scenario)
+                && rate.full.is_none()
+                && rate.wrong.is_none()
+        }))
+    };
+    let (charts, scenarios) = (charts(rates), &rates.options.scenarios);
+    let is_paid = |chart| scenarios.iter().any(|&scenario| !paid(chart, scenario).is_empty());
+    charts.iter().any(is_paid).then(|| {
+        let rows = Rows::of(charts).column("", |(window, work_ns)| format!("window {window}, {work_ns} ns"));
+        let cell = |scenario| move |chart: &(usize, u32)| paid(chart, scenario);
+        scenarios.iter().fold(rows, |rows, &scenario| rows.column(scenario.title(), cell(scenario)))
+    })
 }
 
 fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
@@ -96,7 +96,6 @@ pub fn here(rates: &Rates) -> String {
 
 #[cfg(test)]
 mod tests {
-    use matchpoint_bench::rate::Scenario;
     use matchpoint_bench::statistics::RateSpread;
 
     use super::*;
