@@ -173,7 +173,7 @@ impl Matcher {
 
     fn complete(&mut self, completion: Completion) {
         let put = self.completions.put(completion);
-        debug_assert_eq!(put, Ok(()), "there was room");
+        debug_assert_eq!(put, Ok(()), "the ring had a free slot");
     }
 }
 

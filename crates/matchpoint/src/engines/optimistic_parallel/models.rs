@@ -70,7 +70,7 @@ fn check<R: ProtocolSteps>(scenario: &Scenario) {
         let mut tables = Optimistic::<()>::new(2, 0);
         posts.iter().for_each(|post| drop(post.play(&mut tables)));
         let mut matcher = BlockMatcher::<(), R>::new(Optimistic::new(2, 0), threads);
-        matcher.begin(&mut tables, &messages, threads).expect("there is memory");
+        matcher.begin(&mut tables, &messages, threads).expect("memory suffices");
         let matcher = Arc::new(matcher);
         let worker = |_| {
             let matcher = Arc::clone(&matcher);

@@ -44,7 +44,8 @@ const UNEVEN_QUARTERS: usize = 6;
 #[derive(Clone, Copy, Default)]
 struct BinnedMessage(u32);
 
-const _: () = assert!(BATCH.ilog2() + hashes::BITS <= u32::BITS, "there is room for both");
+const _: () =
+    assert!(BATCH.ilog2() + hashes::BITS <= u32::BITS, "one word holds the index of a message and its bin");
 
 impl BinnedMessage {
     fn new(message: usize, bin: usize) -> Self {

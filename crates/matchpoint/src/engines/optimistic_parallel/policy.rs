@@ -149,11 +149,11 @@ impl BatchingPolicy {
         });
         let best = (0..methods).min_by_key(|&method| medians[method]).unwrap_or(0);
         let cost = COST_RATIO_MIN.saturating_mul(trial.cost_ps(medians[best]));
-        let whole = TIME_RATIO_MIN.saturating_mul(trial.whole_ps());
+        let total = TIME_RATIO_MIN.saturating_mul(trial.whole_ps());
         let batch_ps = medians[best].saturating_mul(messages as u64).max(1);
         *self = BatchingPolicy {
             best,
-            batches_to_trial: (cost.max(whole) / batch_ps).max(BATCHES_BETWEEN_MIN),
+            batches_to_trial: (cost.max(total) / batch_ps).max(BATCHES_BETWEEN_MIN),
             trial: None,
         };
     }

@@ -142,8 +142,8 @@ impl Partners {
         let at = self.all.len() as u32;
         let Table::RoundRobin { entries, per_entry } = &mut self.table else { return false };
         let entry = entry_index(key, entries.len());
-        let there = partners_in_entry(&self.all, entries[entry]).count() as u64;
-        if per_entry.is_some_and(|most| there >= most.into()) {
+        let partners = partners_in_entry(&self.all, entries[entry]).count() as u64;
+        if per_entry.is_some_and(|most| partners >= most.into()) {
             return false;
         }
         let next = std::mem::replace(&mut entries[entry], at);
