@@ -114,7 +114,14 @@ const PROFILED: [&str; 2] = [
 fn distant_partners_take_little_memory() {
     let before = MEMORY.allocated();
     let engine = engines::create(PROFILED[1]).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(engine.statistics().iter().filter(|of| of.0.ends_with("partners") && of.1 == 2.0).count(), 2);
+    assert_eq!(
+        engine
+            .statistics()
+            .iter()
+            .filter(|statistic| statistic.0.ends_with("partners") && statistic.1 == 2.0)
+            .count(),
+        2
+    );
     let allocated = MEMORY.allocated() - before;
     assert!(allocated < 1500, "{allocated} bytes");
 }

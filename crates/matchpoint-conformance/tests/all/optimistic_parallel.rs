@@ -35,7 +35,7 @@ const NAMES: [&str; 10] = [
 
 fn statistic(engine: &dyn Engine, name: &str) -> f64 {
     let all = engine.statistics();
-    all.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
+    all.iter().find(|(key, _)| *key == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
 }
 
 /// Ids of both queues, oldest first.
@@ -181,7 +181,7 @@ fn conflicting_batches_match_like_single_messages() {
                     }
                 }
             }
-            let reported = |of| statistic(&*tested, of) > 0.0;
+            let reported = |name| statistic(&*tested, name) > 0.0;
             let is_shared = load.contexts == 1 && !name.contains("by=o") && load.keys > 1;
             let threads = statistic(&*tested, "threads");
             assert!(
@@ -332,8 +332,8 @@ fn first_panic_of_deliveries_is_reported() {
     }
 }
 
-fn choose<A: Copy>(choices: &mut Choices<'_>, of: &[A]) -> A {
-    of[choices.below(of.len() as u64) as usize]
+fn choose<A: Copy>(choices: &mut Choices<'_>, values: &[A]) -> A {
+    values[choices.below(values.len() as u64) as usize]
 }
 
 struct BatchStreamParameters {

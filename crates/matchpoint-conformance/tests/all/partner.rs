@@ -113,7 +113,7 @@ fn examined(engine: &mut dyn Engine, call: impl FnOnce(&mut dyn Engine)) -> Atte
 }
 
 fn statistic(engine: &dyn Engine, name: &str) -> f64 {
-    let found = engine.statistics().into_iter().find(|(of, _)| *of == name);
+    let found = engine.statistics().into_iter().find(|(key, _)| *key == name);
     found.unwrap_or_else(|| panic!("no statistic {name}")).1
 }
 
@@ -186,7 +186,7 @@ fn posted_searches_cost_as_equations_predict() {
                 posted.posted
             };
             assert_eq!(count(&mut list), id + 1, "Equation 8");
-            let own = paper.len(|of| of == key);
+            let own = paper.len(|entry| entry == key);
             assert_eq!(count(&mut array), own + from_any[key.0 as usize], "Equation 10");
             let expected = paper.searched_for(key) + from_any.iter().sum::<u64>();
             assert_eq!(count(&mut partner), expected, "Equations 15 and 16");
@@ -328,11 +328,11 @@ fn profile_makes_partners_before_first_entry() {
 #[test]
 fn memory_stays_below_rank_array() {
     let [_, mut array, mut partner] = list_array_and_partner("partner:threshold=10,processes=1024");
-    let of = |engine: &dyn Engine| {
+    let memory_statistics = |engine: &dyn Engine| {
         ["partners_bytes", "rank_array_bytes", "partners_bytes_per_rank_array_bytes"]
             .map(|name| statistic(engine, name))
     };
-    assert_eq!(of(&*partner)[1..], [0.0, 0.0]);
+    assert_eq!(memory_statistics(&*partner)[1..], [0.0, 0.0]);
     // The highest rank first, so that the array has its final size at once.
     let ranks =
         (0..1024).rev().flat_map(|rank| std::iter::repeat_n(rank, if rank % 16 == 0 { 4 } else { 1 }));
@@ -341,13 +341,13 @@ fn memory_stays_below_rank_array() {
             assert_eq!(engine.arrive_message(message(id, key, Tag(1))), Ok(None));
         }
     }
-    let [partners, formula, ratio] = of(&*partner);
+    let [partners, formula, ratio] = memory_statistics(&*partner);
     assert_eq!(formula, 8.0 * 1024.0 * 2.0);
-    let beside = array.footprint().peers_bytes as f64 - formula;
-    assert!((0.0..1000.0).contains(&beside), "{beside} bytes more than the formula");
+    let additional = array.footprint().peers_bytes as f64 - formula;
+    assert!((0.0..1000.0).contains(&additional), "{additional} bytes more than the formula");
     assert_eq!((partners, ratio), (partner.footprint().peers_bytes as f64, partners / formula));
     assert!(statistic(&*partner, "unexpected_partners") > 10.0 && ratio > 0.0, "{ratio}");
     assert_eq!(partner.arrive_message(message(u64::MAX, (1, 1 << 60), Tag(1))), Ok(None));
     partner.close(ContextId(0), &mut Drained::default());
-    assert_eq!(of(&*partner)[1], 8.0 * 1024.0);
+    assert_eq!(memory_statistics(&*partner)[1], 8.0 * 1024.0);
 }

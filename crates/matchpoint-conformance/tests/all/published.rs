@@ -37,7 +37,7 @@ fn play(engine: &mut dyn Engine, text: &str) {
 
 fn statistic(engine: &dyn Engine, name: &str) -> f64 {
     let all = engine.statistics();
-    all.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
+    all.iter().find(|(key, _)| *key == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
 }
 
 #[test]
