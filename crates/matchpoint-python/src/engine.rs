@@ -254,10 +254,12 @@ impl Engine {
                 }
             });
         });
-        let unsigned =
-            |of: fn(&(u64, u64, i64, i64)) -> u64| Arc::new(rows.iter().map(of).collect::<UInt64Array>());
-        let signed =
-            |of: fn(&(u64, u64, i64, i64)) -> i64| Arc::new(rows.iter().map(of).collect::<Int64Array>());
+        let unsigned = |field: fn(&(u64, u64, i64, i64)) -> u64| {
+            Arc::new(rows.iter().map(field).collect::<UInt64Array>())
+        };
+        let signed = |field: fn(&(u64, u64, i64, i64)) -> i64| {
+            Arc::new(rows.iter().map(field).collect::<Int64Array>())
+        };
         Table::new(vec![
             ("id", unsigned(|row| row.0)),
             ("context", unsigned(|row| row.1)),

@@ -49,7 +49,7 @@ pub(crate) fn events(
             let problem = format!("rank {rank} has more than {limit} events\nhint: pass a larger limit");
             return Err(Failure::Message(problem));
         }
-        Ok(ranks.into_iter().find(|of| of.rank == rank))
+        Ok(ranks.into_iter().find(|events| events.rank == rank))
     };
     let of_rank = wait::run_parallel(py, &progress, notify, read)?;
     let of_rank =
@@ -244,7 +244,7 @@ fn parse_events(batch: &RecordBatch, first: usize) -> PyResult<Vec<Event>> {
     let (sources, tags) =
         (integers(column(batch, "source")?, "source")?, integers(column(batch, "tag")?, "tag")?);
     let contexts = match batch.column_by_name("context") {
-        Some(of) => integers(of, "context")?,
+        Some(array) => integers(array, "context")?,
         None => vec![Some(0); batch.num_rows()],
     };
     let mut events = Vec::with_capacity(batch.num_rows());

