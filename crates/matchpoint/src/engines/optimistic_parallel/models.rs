@@ -6,7 +6,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p matchpoint --lib --target-dir target/loom models`
 //!
-//! Threads start with the block, without the worker pool.
+//! The tables are those of the engine. Threads start with the block, without the worker pool.
 
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Batching policy: selects the fastest matching method for batches of one size.
+//! Batching policy: selects the fastest matching method for batches of one size under the current load.
 //!
 //! A trial runs the methods in turn, for three rounds, so that a disturbance affects several methods. Each
 //! turn waits until all workers participate, skips two batches, and times three. The method with the smallest
