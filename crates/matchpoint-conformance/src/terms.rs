@@ -51,7 +51,8 @@ impl From<bool> for Terms {
     }
 }
 
-/// Calls that an engine of a foreign library may lack. Laws of missing calls are not checked.
+/// Calls that an engine of a foreign library may lack; engines of Matchpoint have all. A missing call is not
+/// made, and its laws are not checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionalCalls {
     /// [`Engine::retract`](matchpoint::Engine::retract)

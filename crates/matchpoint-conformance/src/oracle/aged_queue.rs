@@ -1,4 +1,5 @@
-//! The oracle's queue: entries by age, with indexes for queues of a hundred thousand entries.
+//! The oracle's queue: entries by age, with indexes for queues of a hundred thousand entries. Tests compare
+//! the indexes with a linear scan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -218,7 +218,7 @@ fn gather_at_root_costs_less_with_partners() {
     assert!(large < 3 * small, "{small}, {large}");
     let list = gathered("list", 128);
     assert!(list > 30 * small, "{list}, {small}");
-    // With c=4, at most half of the sources become partners.
+    // With c=4, at most half of the sources become partners, and the share of the other sources is unchanged.
     let bounded = gathered("partner:processes=256,c=4", 128);
     assert!(small < bounded && bounded < list, "{small}, {bounded}, {list}");
 }
@@ -306,7 +306,7 @@ fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
         let request = selector(0, Wild::Is(Rank(rank)), NO_TAG);
         examined(&mut *engine, |engine| assert_eq!(engine.probe(&request), None)).unexpected
     });
-    // In the profile, ranks 0 and 2 had unexpected messages; rank 3 had none in this context.
+    // In the profile, ranks 0 and 2 had unexpected messages; rank 1 had none, rank 3 only in another context.
     assert_eq!(attempts, [25, 25, 50]);
     (statistic(&*engine, "unexpected_partners") as u64, engine)
 }
@@ -347,6 +347,7 @@ fn memory_stays_below_rank_array() {
     assert!((0.0..1000.0).contains(&additional), "{additional} bytes more than the formula");
     assert_eq!((partners, ratio), (partner.footprint().peers_bytes as f64, partners / formula));
     assert!(statistic(&*partner, "unexpected_partners") > 10.0 && ratio > 0.0, "{ratio}");
+    // An address is in no array.
     assert_eq!(partner.arrive_message(message(u64::MAX, (1, 1 << 60), Tag(1))), Ok(None));
     partner.close(ContextId(0), &mut Drained::default());
     assert_eq!(memory_statistics(&*partner)[1], 8.0 * 1024.0);
