@@ -194,6 +194,8 @@ impl<O: CountedEngine> Exclusive<O> {
 }
 
 impl<O: CountedEngine> Handle<Exclusive<O>> {
+    /// # Safety
+    /// The requirements of [`exclusive`](Handle::exclusive) hold.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     unsafe fn counted(&self) -> &mut O {

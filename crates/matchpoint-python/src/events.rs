@@ -138,7 +138,8 @@ pub(crate) fn replay(
     Ok(Replay { outcomes, seconds: replayer.time.as_secs_f64(), events: replayer.events })
 }
 
-/// Converts an error of a stream. Returns the exception of the stream's Python code, if any.
+/// Converts an error of a stream. Returns the exception of the stream's Python code, if any, such as the
+/// `KeyboardInterrupt` of Ctrl-C.
 fn stream_error(py: Python<'_>, error: ArrowError) -> PyErr {
     if let Some(pending) = PyErr::take(py) {
         return pending;
