@@ -12,7 +12,7 @@
 //! An [`Oracle`] checks each outcome against the [contract](matchpoint::engine). [`check`] runs streams of
 //! events: [random](generate), [adversarial] and [deep], some of them interleaved on two engines. If an
 //! engine breaks a law, [`check`] returns the shortest script found that breaks the same law. The scripts in
-//! this crate's `scripts/` run on every engine.
+//! this crate's `scripts/`, each with a comment about its purpose, run on every engine.
 
 pub mod adversarial;
 mod check;

@@ -59,7 +59,8 @@ impl Oracle {
     /// The event as a correct caller makes the call. `None` if no correct caller makes the call: the engine
     /// lacks the call, the terms exclude the call, or the id is already queued.
     ///
-    /// A withdrawal of a queued id gets the selector or envelope of the queued entry.
+    /// A withdrawal of a queued id gets the selector or envelope of the queued entry, whatever the stream
+    /// contains.
     pub fn admit(&self, event: &Event) -> Option<Event> {
         let event = self.with_queued_entry(event);
         self.is_correct_call(&event).then_some(event)

@@ -57,8 +57,8 @@ fn receive(posted: &Receive, to: &mut impl Numbers) -> Receive {
 }
 
 fn message(sent: &Message, to: &mut impl Numbers) -> Message {
-    let Envelope { context, source: of, tag } = sent.envelope;
-    let envelope = Envelope::new(to.context(context), source(of, to), to.tag(tag));
+    let Envelope { context, source: sender, tag } = sent.envelope;
+    let envelope = Envelope::new(to.context(context), source(sender, to), to.tag(tag));
     Message::new(MsgId(to.message(sent.id.0)), envelope)
 }
 

@@ -149,9 +149,9 @@ fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
     };
     let (mut drained, mut expected) = (before(), before());
     for context in oracle.contexts() {
-        let here = oracle.drained_by_close(context);
-        expected.receives.extend(here.receives);
-        expected.messages.extend(here.messages);
+        let closed = oracle.drained_by_close(context);
+        expected.receives.extend(closed.receives);
+        expected.messages.extend(closed.messages);
         catch_panics(|| engine.close(context, &mut drained))?;
     }
     let empty = engine.posted_len() + engine.unexpected_len() == 0;

@@ -25,13 +25,13 @@ pub fn is_mpi(event: &Event) -> bool {
     let int = |number: u64| number <= i32::MAX as u64;
     let context = |context: ContextId| context.0 <= u16::MAX.into();
     let message = |message: &Message| {
-        let of = &message.envelope;
-        context(of.context) && int(of.source.0.into()) && int(of.tag.0)
+        let envelope = &message.envelope;
+        context(envelope.context) && int(envelope.source.0.into()) && int(envelope.tag.0)
     };
     let selector = |given: &Selector| {
-        let source =
-            matches!(given.source(), Wild::Any) || matches!(given.source(), Wild::Is(of) if int(of.0.into()));
-        let tag = matches!(given.tag(), Wild::Any) || matches!(given.tag(), Wild::Is(of) if int(of.0));
+        let source = matches!(given.source(), Wild::Any)
+            || matches!(given.source(), Wild::Is(source) if int(source.0.into()));
+        let tag = matches!(given.tag(), Wild::Any) || matches!(given.tag(), Wild::Is(tag) if int(tag.0));
         context(given.context()) && source && tag
     };
     match event {
@@ -40,8 +40,8 @@ pub fn is_mpi(event: &Event) -> bool {
         Event::ArriveBatch(sent) => sent.iter().all(message),
         Event::Probe(given) | Event::MatchedProbe(given) => selector(given),
         Event::Readdress(..) => false,
-        Event::SetHints(of, _) | Event::Close(of) => context(*of),
-        Event::FailSource(of, source) => context(*of) && int(source.0.into()),
+        Event::SetHints(id, _) | Event::Close(id) => context(*id),
+        Event::FailSource(id, source) => context(*id) && int(source.0.into()),
     }
 }
 
@@ -51,7 +51,8 @@ impl From<bool> for Terms {
     }
 }
 
-/// Calls that an engine of a foreign library may lack. Laws of missing calls are not checked.
+/// Calls that an engine of a foreign library may lack; engines of Matchpoint have all. A missing call is not
+/// made, and its laws are not checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionalCalls {
     /// [`Engine::retract`](matchpoint::Engine::retract)

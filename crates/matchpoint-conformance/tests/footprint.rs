@@ -58,7 +58,8 @@ fn wildcards(at: u64) -> (Wild<Rank>, Wild<Tag>) {
     }
 }
 
-/// Posts a receive. An engine with a fixed table may refuse the receive, which is no error here.
+/// Posts a receive. An engine with a fixed table may refuse the receive, which only makes the footprint
+/// smaller.
 fn post(engine: &mut dyn Engine, id: u64, source: Wild<Rank>, tag: Wild<Tag>) {
     let _ = engine.post(Receive::new(RecvId(id), Selector::new(ContextId(0), source, tag)));
 }
@@ -104,7 +105,7 @@ fn wrong_footprint_is_found() {
     assert_eq!(compare_footprint("", reported(held.len() as u64), before), None);
 }
 
-/// Profiles with keys close together, and with two keys far apart.
+/// Profiles with keys close together, and with two keys of 2^32 processes.
 const PROFILED: [&str; 2] = [
     concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
     concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/far.partners"),
@@ -114,7 +115,14 @@ const PROFILED: [&str; 2] = [
 fn distant_partners_take_little_memory() {
     let before = MEMORY.allocated();
     let engine = engines::create(PROFILED[1]).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(engine.statistics().iter().filter(|of| of.0.ends_with("partners") && of.1 == 2.0).count(), 2);
+    assert_eq!(
+        engine
+            .statistics()
+            .iter()
+            .filter(|statistic| statistic.0.ends_with("partners") && statistic.1 == 2.0)
+            .count(),
+        2
+    );
     let allocated = MEMORY.allocated() - before;
     assert!(allocated < 1500, "{allocated} bytes");
 }

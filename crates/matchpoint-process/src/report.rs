@@ -1,5 +1,6 @@
 //! The report of one process for `matchpoint run`: a JSON file in the folder of the setting
-//! [`REPORT`](crate::settings::REPORT). The file is replaced whenever an endpoint opens or closes.
+//! [`REPORT`](crate::settings::REPORT). A rename replaces the whole file whenever an endpoint opens or
+//! closes.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;

@@ -28,18 +28,18 @@ pub(crate) fn bench(
     let progress = Progress::default();
     let results = wait::run_parallel(py, &progress, notify, || command::results(&arguments, &progress))?;
     let cells = || results.cells.iter();
-    let time = |of: fn(&Timing) -> f64| move |cell: &Cell| timing(cell).map(of);
+    let time = |field: fn(&Timing) -> f64| move |cell: &Cell| timing(cell).map(field);
     Columns::default()
         .text("workload", cells().map(|cell| &cell.workload))
         .unsigned("n", cells().map(|cell| cell.n as u64))
         .text("engine", cells().map(|cell| &cell.engine))
         .optional_text("substitute", cells().map(|cell| cell.substitute.clone()))
         .text("outcome", cells().map(outcome))
-        .optional_float("ns_median", cells().map(time(|of| of.ns_median)))
-        .optional_float("ns_min", cells().map(time(|of| of.ns_min)))
-        .optional_float("ns_p25", cells().map(time(|of| of.ns_p25)))
-        .optional_float("ns_p75", cells().map(time(|of| of.ns_p75)))
-        .unsigned("samples", cells().map(|cell| timing(cell).map_or(0, |of| of.samples as u64)))
+        .optional_float("ns_median", cells().map(time(|timing| timing.ns_median)))
+        .optional_float("ns_min", cells().map(time(|timing| timing.ns_min)))
+        .optional_float("ns_p25", cells().map(time(|timing| timing.ns_p25)))
+        .optional_float("ns_p75", cells().map(time(|timing| timing.ns_p75)))
+        .unsigned("samples", cells().map(|cell| timing(cell).map_or(0, |timing| timing.samples as u64)))
         .optional_float("attempts_mean", cells().map(|cell| cell.attempts_mean))
         .unsigned("bytes_peak", cells().map(|cell| cell.bytes_peak))
         .try_into()

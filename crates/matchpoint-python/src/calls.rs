@@ -212,16 +212,18 @@ fn data_type(kind: Kind) -> DataType {
 
 /// The schema of the Parquet files of `matchpoint convert`.
 fn schema() -> SchemaRef {
-    let values = VALUES.iter().map(|of| Field::new(of.name, data_type(of.kind), !of.required));
-    let lists = LISTS.iter().map(|of| Field::new(of.name, DataType::List(Arc::new(element(of))), false));
+    let values =
+        VALUES.iter().map(|column| Field::new(column.name, data_type(column.kind), !column.required));
+    let lists = LISTS
+        .iter()
+        .map(|column| Field::new(column.name, DataType::List(Arc::new(element_field(column))), false));
     Arc::new(Schema::new(values.chain(lists).collect::<Vec<_>>()))
 }
 
-fn element(of: &Column) -> Field {
-    Field::new("element", data_type(of.kind), true)
+fn element_field(column: &Column) -> Field {
+    Field::new("element", data_type(column.kind), true)
 }
 
-/// Buffered values of one column.
 enum ValueColumn {
     Name(StringBuilder),
     U16(UInt16Builder),
@@ -260,18 +262,17 @@ impl ValueColumn {
 
     fn finish(&mut self) -> ArrayRef {
         match self {
-            ValueColumn::Name(of) => Arc::new(of.finish()),
-            ValueColumn::U16(of) => Arc::new(of.finish()),
-            ValueColumn::U32(of) => Arc::new(of.finish()),
-            ValueColumn::I32(of) => Arc::new(of.finish()),
-            ValueColumn::U64(of) => Arc::new(of.finish()),
-            ValueColumn::I64(of) => Arc::new(of.finish()),
-            ValueColumn::Bool(of) => Arc::new(of.finish()),
+            ValueColumn::Name(column) => Arc::new(column.finish()),
+            ValueColumn::U16(column) => Arc::new(column.finish()),
+            ValueColumn::U32(column) => Arc::new(column.finish()),
+            ValueColumn::I32(column) => Arc::new(column.finish()),
+            ValueColumn::U64(column) => Arc::new(column.finish()),
+            ValueColumn::I64(column) => Arc::new(column.finish()),
+            ValueColumn::Bool(column) => Arc::new(column.finish()),
         }
     }
 }
 
-/// Buffered lists of one column.
 enum ListColumn {
     U32(ListBuilder<UInt32Builder>),
     I32(ListBuilder<Int32Builder>),
@@ -281,7 +282,7 @@ enum ListColumn {
 
 impl ListColumn {
     fn of(column: &Column) -> Self {
-        let field = element(column);
+        let field = element_field(column);
         match column.kind {
             Kind::U32 => ListColumn::U32(ListBuilder::new(UInt32Builder::new()).with_field(field)),
             Kind::I32 => ListColumn::I32(ListBuilder::new(Int32Builder::new()).with_field(field)),
@@ -303,10 +304,10 @@ impl ListColumn {
 
     fn finish(&mut self) -> ArrayRef {
         match self {
-            ListColumn::U32(of) => Arc::new(of.finish()),
-            ListColumn::I32(of) => Arc::new(of.finish()),
-            ListColumn::U64(of) => Arc::new(of.finish()),
-            ListColumn::Bool(of) => Arc::new(of.finish()),
+            ListColumn::U32(column) => Arc::new(column.finish()),
+            ListColumn::I32(column) => Arc::new(column.finish()),
+            ListColumn::U64(column) => Arc::new(column.finish()),
+            ListColumn::Bool(column) => Arc::new(column.finish()),
         }
     }
 }

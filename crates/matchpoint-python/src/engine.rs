@@ -45,7 +45,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Creates an engine by name.
     pub(crate) fn create(name: &str, counting: bool) -> PyResult<Self> {
         let built = if counting { engines::create_counting(name) } else { engines::create(name) };
         Ok(Engine { name: name.to_owned(), matcher: Mutex::new(built.map_err(wrong_argument)?) })
@@ -62,7 +61,6 @@ impl Engine {
     }
 }
 
-/// The exception for a call that the engine refused.
 fn refused(reason: Refused) -> PyErr {
     MatchpointError::new_err(format!("the engine refused the call: {reason}"))
 }
@@ -254,10 +252,12 @@ impl Engine {
                 }
             });
         });
-        let unsigned =
-            |of: fn(&(u64, u64, i64, i64)) -> u64| Arc::new(rows.iter().map(of).collect::<UInt64Array>());
-        let signed =
-            |of: fn(&(u64, u64, i64, i64)) -> i64| Arc::new(rows.iter().map(of).collect::<Int64Array>());
+        let unsigned = |field: fn(&(u64, u64, i64, i64)) -> u64| {
+            Arc::new(rows.iter().map(field).collect::<UInt64Array>())
+        };
+        let signed = |field: fn(&(u64, u64, i64, i64)) -> i64| {
+            Arc::new(rows.iter().map(field).collect::<Int64Array>())
+        };
         Table::new(vec![
             ("id", unsigned(|row| row.0)),
             ("context", unsigned(|row| row.1)),

@@ -49,7 +49,7 @@ pub(crate) fn events(
             let problem = format!("rank {rank} has more than {limit} events\nhint: pass a larger limit");
             return Err(Failure::Message(problem));
         }
-        Ok(ranks.into_iter().find(|of| of.rank == rank))
+        Ok(ranks.into_iter().find(|events| events.rank == rank))
     };
     let of_rank = wait::run_parallel(py, &progress, notify, read)?;
     let of_rank =
@@ -138,7 +138,8 @@ pub(crate) fn replay(
     Ok(Replay { outcomes, seconds: replayer.time.as_secs_f64(), events: replayer.events })
 }
 
-/// Converts an error of a stream. Returns the exception of the stream's Python code, if any.
+/// Converts an error of a stream. Returns the exception of the stream's Python code, if any, such as the
+/// `KeyboardInterrupt` of Ctrl-C.
 fn stream_error(py: Python<'_>, error: ArrowError) -> PyErr {
     if let Some(pending) = PyErr::take(py) {
         return pending;
@@ -244,7 +245,7 @@ fn parse_events(batch: &RecordBatch, first: usize) -> PyResult<Vec<Event>> {
     let (sources, tags) =
         (integers(column(batch, "source")?, "source")?, integers(column(batch, "tag")?, "tag")?);
     let contexts = match batch.column_by_name("context") {
-        Some(of) => integers(of, "context")?,
+        Some(array) => integers(array, "context")?,
         None => vec![Some(0); batch.num_rows()],
     };
     let mut events = Vec::with_capacity(batch.num_rows());

@@ -65,9 +65,12 @@ impl Machine {
         let rows = parameters(&self.machine);
         Columns::default()
             .text("parameter", rows.iter().map(|(name, _)| name.clone()))
-            .float("value", rows.iter().map(|(_, of)| of.value))
-            .optional_float("low", rows.iter().map(|(_, of)| of.interval.map(|(low, _)| low)))
-            .optional_float("high", rows.iter().map(|(_, of)| of.interval.map(|(_, high)| high)))
+            .float("value", rows.iter().map(|(_, transport)| transport.value))
+            .optional_float("low", rows.iter().map(|(_, transport)| transport.interval.map(|(low, _)| low)))
+            .optional_float(
+                "high",
+                rows.iter().map(|(_, transport)| transport.interval.map(|(_, high)| high)),
+            )
             .try_into()
     }
 
@@ -82,11 +85,11 @@ fn parameters(machine: &Parameters) -> Vec<(String, ParameterEstimate)> {
     for locality in Locality::ALL {
         let link = machine.link(locality);
         for protocol in Protocol::ALL {
-            let of = link.transport(protocol);
+            let transport = link.transport(protocol);
             let key = |name: &str| format!("{}.{}.{name}", locality.key(), protocol.key());
-            all.push((key("alpha_s"), of.alpha_s));
-            all.push((key("rate_bytes_per_s"), of.rate_bytes_per_s));
-            all.push((key("node_rate_bytes_per_s"), of.node_rate_bytes_per_s));
+            all.push((key("alpha_s"), transport.alpha_s));
+            all.push((key("rate_bytes_per_s"), transport.rate_bytes_per_s));
+            all.push((key("node_rate_bytes_per_s"), transport.node_rate_bytes_per_s));
         }
     }
     all.push(("queue_search.gamma_s".to_owned(), machine.queue_search.gamma_s));
@@ -94,5 +97,5 @@ fn parameters(machine: &Parameters) -> Vec<(String, ParameterEstimate)> {
     all.push(("contention.delta_s_per_byte".to_owned(), machine.contention.delta_s_per_byte));
     all.push(("logp.overhead_s".to_owned(), machine.logp.overhead_s));
     all.push(("logp.gap_s".to_owned(), machine.logp.gap_s));
-    all.into_iter().filter_map(|(name, of)| Some((name, of?))).collect()
+    all.into_iter().filter_map(|(name, transport)| Some((name, transport?))).collect()
 }

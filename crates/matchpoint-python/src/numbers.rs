@@ -26,7 +26,6 @@ pub(crate) fn stream(table: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReade
     ArrowArrayStreamReader::try_new(stream).map_err(crate::errors::arrow_error)
 }
 
-/// Returns a column of a batch by name.
 pub(crate) fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a dyn Array> {
     let missing = || PyValueError::new_err(format!("the events have no column '{name}'"));
     batch.column_by_name(name).map(|array| array.as_ref()).ok_or_else(missing)
@@ -76,16 +75,20 @@ pub(crate) fn for_each_text(
         DataType::LargeUtf8 => pass(&mut array.as_string::<i64>().iter()),
         DataType::Utf8View => pass(&mut array.as_string_view().iter()),
         DataType::Dictionary(..) => {
-            let of = array.as_any_dictionary();
+            let dictionary = array.as_any_dictionary();
             let mut words = Vec::new();
-            for_each_text(of.values().as_ref(), name, 0, &mut |_, word| {
+            for_each_text(dictionary.values().as_ref(), name, 0, &mut |_, word| {
                 words.push(word.to_owned());
                 Ok(())
             })?;
             // `normalized_keys` panics for an empty dictionary. All its rows are null.
-            let keys = if words.is_empty() { vec![0; of.keys().len()] } else { of.normalized_keys() };
+            let keys = if words.is_empty() {
+                vec![0; dictionary.keys().len()]
+            } else {
+                dictionary.normalized_keys()
+            };
             let word = |(row, &key): (usize, &usize)| {
-                if of.keys().is_null(row) { None } else { words.get(key).map(String::as_str) }
+                if dictionary.keys().is_null(row) { None } else { words.get(key).map(String::as_str) }
             };
             pass(&mut keys.iter().enumerate().map(word))
         }

@@ -87,19 +87,19 @@ impl Prediction {
             .all_rows()
             .flat_map(|row| row.prediction.processes.iter().enumerate().map(move |(at, of)| (row, at, of)))
             .collect();
-        let of = || all.iter();
+        let costs = || all.iter();
         Columns::default()
-            .text(self.0.row_name, of().map(|(row, ..)| &row.name))
-            .text("operation", of().map(|(row, ..)| row.operation))
-            .unsigned("process", of().map(|(_, at, _)| *at as u64))
-            .unsigned("sent", of().map(|(.., cost)| cost.sent))
-            .unsigned("sent_bytes", of().map(|(.., cost)| cost.sent_bytes))
-            .unsigned("off_node_bytes", of().map(|(.., cost)| cost.off_node_bytes))
-            .unsigned("received", of().map(|(.., cost)| cost.received))
-            .unsigned("received_bytes", of().map(|(.., cost)| cost.received_bytes))
-            .float("transport_s", of().map(|(.., cost)| cost.split.transport_s))
-            .float("queue_s", of().map(|(.., cost)| cost.split.queue_s))
-            .float("contention_s", of().map(|(.., cost)| cost.split.contention_s))
+            .text(self.0.row_name, costs().map(|(row, ..)| &row.name))
+            .text("operation", costs().map(|(row, ..)| row.operation))
+            .unsigned("process", costs().map(|(_, at, _)| *at as u64))
+            .unsigned("sent", costs().map(|(.., cost)| cost.sent))
+            .unsigned("sent_bytes", costs().map(|(.., cost)| cost.sent_bytes))
+            .unsigned("off_node_bytes", costs().map(|(.., cost)| cost.off_node_bytes))
+            .unsigned("received", costs().map(|(.., cost)| cost.received))
+            .unsigned("received_bytes", costs().map(|(.., cost)| cost.received_bytes))
+            .float("transport_s", costs().map(|(.., cost)| cost.split.transport_s))
+            .float("queue_s", costs().map(|(.., cost)| cost.split.queue_s))
+            .float("contention_s", costs().map(|(.., cost)| cost.split.contention_s))
             .try_into()
     }
 
@@ -107,20 +107,20 @@ impl Prediction {
     #[getter]
     fn engines(&self) -> PyResult<Table> {
         let engines = || self.0.engines.iter();
-        let number = |of: Option<u64>| of.map(|number| number as f64);
-        let time = |end: usize| move |of: &EngineRow| of.time_s.map(|time| time[end]);
+        let number = |count: Option<u64>| count.map(|number| number as f64);
+        let time = |end: usize| move |row: &EngineRow| row.time_s.map(|time| time[end]);
         Columns::default()
-            .text("engine", engines().map(|of| &of.engine))
-            .unsigned("processes", engines().map(|of| of.processes))
-            .unsigned("messages", engines().map(|of| of.messages))
-            .optional_float("attempts_reversed", engines().map(|of| number(of.attempts_reversed)))
-            .optional_float("attempts_in_order", engines().map(|of| number(of.attempts_in_order)))
-            .optional_float("attempts_recorded", engines().map(|of| number(of.attempts_recorded)))
+            .text("engine", engines().map(|row| &row.engine))
+            .unsigned("processes", engines().map(|row| row.processes))
+            .unsigned("messages", engines().map(|row| row.messages))
+            .optional_float("attempts_reversed", engines().map(|row| number(row.attempts_reversed)))
+            .optional_float("attempts_in_order", engines().map(|row| number(row.attempts_in_order)))
+            .optional_float("attempts_recorded", engines().map(|row| number(row.attempts_recorded)))
             .optional_float("time_s", engines().map(time(VALUE)))
             .optional_float("time_low_s", engines().map(time(SHORTEST)))
             .optional_float("time_high_s", engines().map(time(LONGEST)))
-            .optional_float("node_bytes", engines().map(|of| number(of.node_bytes)))
-            .optional_float("node_bytes_all_peers", engines().map(|of| number(of.node_bytes_all_peers)))
+            .optional_float("node_bytes", engines().map(|row| number(row.node_bytes)))
+            .optional_float("node_bytes_all_peers", engines().map(|row| number(row.node_bytes_all_peers)))
             .try_into()
     }
 

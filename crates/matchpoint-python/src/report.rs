@@ -116,16 +116,16 @@ impl Report {
 
     fn findings(&self, kind: Kind) -> PyResult<Table> {
         let report = self.evaluate();
-        let findings = || report.advice.iter().filter(|of| of.kind == kind);
+        let findings = || report.advice.iter().filter(|item| item.kind == kind);
         let columns = Columns::default()
-            .text("title", findings().map(|of| &of.title))
-            .text("text", findings().map(|of| &of.text));
+            .text("title", findings().map(|item| &item.title))
+            .text("text", findings().map(|item| &item.text));
         if kind == Kind::Limitation {
             return columns.try_into();
         }
         columns
-            .optional_float("saving_ns", findings().map(|of| of.saving.map(|saving| saving.ns)))
-            .optional_float("saving_share", findings().map(|of| of.saving.map(|saving| saving.share)))
+            .optional_float("saving_ns", findings().map(|item| item.saving.map(|saving| saving.ns)))
+            .optional_float("saving_share", findings().map(|item| item.saving.map(|saving| saving.share)))
             .try_into()
     }
 
@@ -231,8 +231,8 @@ impl Report {
     }
 
     fn __repr__(&self) -> String {
-        let of = &self.measurements.trace;
-        format!("<Report of '{}': {} ranks, {} calls>", of.path, of.ranks, of.calls)
+        let item = &self.measurements.trace;
+        format!("<Report of '{}': {} ranks, {} calls>", item.path, item.ranks, item.calls)
     }
 
     /// The HTML page in a frame, because the page has its own styles and scripts.

@@ -57,7 +57,7 @@ impl<C> Communicators<C> {
     }
 
     fn binary_search(&self, context: ContextId) -> Result<usize, usize> {
-        self.sorted.binary_search_by_key(&context, |&(of, _)| of)
+        self.sorted.binary_search_by_key(&context, |&(id, _)| id)
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut C> {

@@ -4,8 +4,8 @@
 //! [contract](crate::engine) of one thread requires.
 //!
 //! One rule is weaker: in a context without any-source receives, entries of different sources have no order.
-//! No match depends on that order. [`Concurrent::visit`] and [`Drained`] then list entries by source, then by
-//! age.
+//! No match depends on that order. For such a context, [`Concurrent::visit`] and [`Drained`] list entries by
+//! source, then by age.
 //!
 //! Some calls cannot return an error and abort the process if an allocation fails:
 //!
@@ -16,7 +16,8 @@
 //! | an arrival with unknown source, in `sharded`, if the context's sources are spread over shards | a list of its locks, and an engine |
 //! | `substitute` | a string |
 //!
-//! The messages of a batch arrive in order. Calls of other threads may take effect between two messages.
+//! The messages of a batch arrive in order, each before its delivery. Calls of other threads may take effect
+//! between two messages.
 //!
 //! Engine names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the
 //! name of the inner engine.

@@ -35,7 +35,8 @@
 //! * The caller passes the selector or envelope of the queued entry; after [`Readdressed::SourceSet`], the
 //!   envelope with the new source.
 //! * An engine returns true only if an entry with this id and this selector or envelope is queued. For a
-//!   queued id with another selector or envelope, a caller error, the engine may withdraw the entry or not.
+//!   queued id with another selector or envelope, a caller error, the engine may withdraw the entry or not,
+//!   because it may compare ids only.
 //! * For an id that is not queued, the engine returns false or [`Readdressed::Unchanged`].
 
 use std::any::Any;
@@ -53,7 +54,8 @@ pub enum Readdressed {
     SourceSet,
     /// The message took the oldest matching receive. Both are removed.
     Matched(RecvId),
-    /// No such message with unknown source is queued, or the new source is [`Rank::UNKNOWN`].
+    /// No message with this id and an unknown source is queued, or the envelope has a source, or the new
+    /// source is [`Rank::UNKNOWN`].
     Unchanged,
 }
 
@@ -330,7 +332,7 @@ pub trait Engine: Send {
     }
 
     /// [`Engine::arrive_batch`], with one call of `deliver` per match. Worker threads may call `deliver`
-    /// concurrently and in any order.
+    /// concurrently and in any order; the threads may differ from call to call.
     ///
     /// If `deliver` panics in an engine with worker threads, the engine matches and delivers the rest of the
     /// batch. Then `deliver_batch` panics with the first panic value, and leaks later panic values. In other

@@ -79,7 +79,7 @@ pub enum Wild<T: Field> {
     Any,
     /// This value.
     Is(T),
-    /// These bits, except the ignored bits.
+    /// A value of which the ignored bits are not compared.
     Masked(T::Mask),
 }
 

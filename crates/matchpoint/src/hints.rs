@@ -79,7 +79,7 @@ impl HintTable {
     }
 
     fn position(&self, context: ContextId) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&context, |&(of, _)| of)
+        self.0.binary_search_by_key(&context, |&(id, _)| id)
     }
 
     /// Checks a receive or probe against the assertions on its context.

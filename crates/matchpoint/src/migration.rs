@@ -3,8 +3,8 @@
 use crate::engine::{Engine, Entry, Queue, Refused};
 
 /// Copies all entries of `from` to `into`: the receives, then the messages, oldest first. No queued receive
-/// matches a queued message, so no entries match. The caller sets the hints of `into`. Returns the number of
-/// entries. O(entries), plus a `visit` of `from` and the calls of `into`.
+/// matches a queued message, so no entries match, and each queue keeps its order. The caller sets the hints
+/// of `into`. Returns the number of entries. O(entries), plus a `visit` of `from` and the calls of `into`.
 ///
 /// # Errors
 /// The error of `into`. All copied entries are removed again, and `from` is unchanged.

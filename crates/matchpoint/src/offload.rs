@@ -6,7 +6,7 @@
 //!                              └─────────┘  an engine with a memory budget
 //! ```
 //!
-//! The application posts receives and polls for completions.
+//! The application posts receives and polls for completions. Each ring keeps its order.
 //!
 //! The matcher thread models the cores of a network card with separate memory (García et al. 2024, §IV). It
 //! stops after a batch of up to 32 commands and messages, if engine and rings hold more than `budget_kib`.
@@ -173,7 +173,7 @@ impl Matcher {
 
     fn complete(&mut self, completion: Completion) {
         let put = self.completions.put(completion);
-        debug_assert_eq!(put, Ok(()), "there was room");
+        debug_assert_eq!(put, Ok(()), "the ring had a free slot");
     }
 }
 

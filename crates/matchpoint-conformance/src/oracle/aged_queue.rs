@@ -1,4 +1,5 @@
-//! The oracle's queue: entries by age, with indexes for queues of a hundred thousand entries.
+//! The oracle's queue: entries by age, with indexes for queues of a hundred thousand entries. Tests compare
+//! the indexes with a linear scan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -137,9 +138,9 @@ impl AgedQueue<Message> {
     /// The oldest message of `source` that matches. O(messages of the source).
     pub(super) fn oldest_from(&self, source: Rank, selector: &Selector) -> Option<&Message> {
         let any = Selector::new(selector.context(), Wild::Any, selector.tag());
-        let of = |tag, age| ((selector.context(), source, Tag(tag)), age);
-        let here = self.exact.range(of(0, 0)..=of(u64::MAX, u64::MAX)).map(|(_, age)| age);
-        here.filter(|age| any.matches(&self.by_age[age].envelope)).min().map(|age| &self.by_age[age])
+        let bound = |tag, age| ((selector.context(), source, Tag(tag)), age);
+        let ages = self.exact.range(bound(0, 0)..=bound(u64::MAX, u64::MAX)).map(|(_, age)| age);
+        ages.filter(|age| any.matches(&self.by_age[age].envelope)).min().map(|age| &self.by_age[age])
     }
 }
 
@@ -162,8 +163,8 @@ mod tests {
                             unexpected.iter().find(|m: &&Message| receive.selector.matches(&m.envelope));
                         assert_eq!(unexpected.oldest_match(&receive.selector), scan, "{name}");
                         if let (Some(first), Wild::Any) = (scan, receive.selector.source()) {
-                            let of = first.envelope.source;
-                            assert_eq!(unexpected.oldest_from(of, &receive.selector), scan, "{name}");
+                            let source = first.envelope.source;
+                            assert_eq!(unexpected.oldest_from(source, &receive.selector), scan, "{name}");
                         }
                         posted.remove(receive.id.0);
                         posted.push(receive);

@@ -69,8 +69,8 @@ impl Oracle {
         hints: Hints,
         result: Result<(), Refused>,
     ) -> Verdict {
-        let mut here = self.posted.iter().filter(|receive| receive.selector.context() == context);
-        let are_kept_by_posted = here.all(|receive| hints.admit(&receive.selector).is_ok());
+        let mut receives = self.posted.iter().filter(|receive| receive.selector.context() == context);
+        let are_kept_by_posted = receives.all(|receive| hints.admit(&receive.selector).is_ok());
         let is_queued = self.unexpected.iter().any(|message| message.envelope.context == context);
         let are_kept = are_kept_by_posted && !(hints.no_unexpected && is_queued);
         require_law(result == if are_kept { Ok(()) } else { Err(Refused::Hint) }, Law::Hints, || {
@@ -111,14 +111,17 @@ impl Oracle {
 
     pub(super) fn fail_source(&mut self, context: ContextId, source: Rank, drained: &Drained) -> Verdict {
         let ids = |of: Wild<Rank>| {
-            let here = self.posted.iter().filter(|receive| receive.selector.context() == context);
-            here.filter(|receive| receive.selector.source() == of).map(|receive| receive.id).collect()
+            let receives = self.posted.iter().filter(|receive| receive.selector.context() == context);
+            receives.filter(|receive| receive.selector.source() == of).map(|receive| receive.id).collect()
         };
         let receives = if source == Rank::UNKNOWN { Vec::new() } else { ids(Wild::Is(source)) };
         let expected = Drained { receives, messages: Vec::new(), pending: ids(Wild::Any) };
         require_law(*drained == expected, Law::FailSource, || {
             let (drained, expected) = (drained_text(drained), drained_text(&expected));
-            format!("The failure of {} in {} drained {drained}, not {expected}.", source.0, context.0)
+            format!(
+                "The failure of source {} in context {} removed or listed {drained}, not {expected}.",
+                source.0, context.0
+            )
         })?;
         expected.receives.iter().for_each(|id| _ = self.posted.remove(id.0));
         Ok(())

@@ -1,4 +1,5 @@
-//! Shrinking of streams of a hundred thousand events: bisection finds the necessary number of repetitions.
+//! Shrinking of streams of a hundred thousand events: bisection finds the necessary number of repetitions,
+//! which a script prints in one line.
 
 use std::ops::Range;
 

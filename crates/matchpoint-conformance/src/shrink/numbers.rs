@@ -1,4 +1,5 @@
-//! Shrinking of numbers in all events, separately for each kind of number.
+//! Shrinking of numbers in all events, separately for each kind: if one kind must keep its numbers, the
+//! others still become small.
 
 use std::collections::HashMap;
 

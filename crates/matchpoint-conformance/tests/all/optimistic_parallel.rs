@@ -178,8 +178,8 @@ fn first_panic_of_deliveries_is_reported() {
     }
 }
 
-/// Every path, and runs that are cut off: one or few communicators, wildcards, few bins, batches longer than
-/// a block, other calls in between.
+/// Few or many communicators, wildcards, few bins, batches longer than a block, and other calls between
+/// batches.
 #[test]
 fn random_streams_match_like_list() {
     let (turns, rounds) = if cfg!(miri) { (1, 1) } else { (2, 12) };

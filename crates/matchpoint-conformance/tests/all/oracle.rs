@@ -65,16 +65,19 @@ fn messages_of_unknown_source_keep_order() {
 fn readdressed_message_takes_oldest_matching_receive() {
     let text = "arrive m1 0/?/7\n post r1 0/3/*\n post r2 0/3/7\n readdress m1 0/?/7 3";
     let queued = Outcome::Posted(Ok(None));
-    let saying = |said| {
-        let outcomes = [QUEUED, queued.clone(), queued.clone(), Outcome::Readdressed(said)];
+    let verdict_of = |result| {
+        let outcomes = [QUEUED, queued.clone(), queued.clone(), Outcome::Readdressed(result)];
         verdict(Order::Total, text, &outcomes)
     };
     let matched = |id| Ok(Readdressed::Matched(RecvId(id)));
-    assert_eq!([1, 2, 9].map(|id| saying(matched(id))), [None, Some(Law::Readdress), Some(Law::Readdress)]);
+    assert_eq!(
+        [1, 2, 9].map(|id| verdict_of(matched(id))),
+        [None, Some(Law::Readdress), Some(Law::Readdress)]
+    );
     let others = [Ok(Readdressed::SourceSet), Ok(Readdressed::Unchanged)];
-    assert_eq!(others.map(saying), [Some(Law::Readdress); 2]);
+    assert_eq!(others.map(verdict_of), [Some(Law::Readdress); 2]);
     // The table has no fixed size, and memory suffices.
-    assert_eq!([Refused::Full, Refused::Memory].map(|why| saying(Err(why))), [Some(Law::Refusal); 2]);
+    assert_eq!([Refused::Full, Refused::Memory].map(|why| verdict_of(Err(why))), [Some(Law::Refusal); 2]);
 }
 
 #[test]

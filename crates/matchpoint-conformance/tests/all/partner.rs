@@ -113,7 +113,7 @@ fn examined(engine: &mut dyn Engine, call: impl FnOnce(&mut dyn Engine)) -> Atte
 }
 
 fn statistic(engine: &dyn Engine, name: &str) -> f64 {
-    let found = engine.statistics().into_iter().find(|(of, _)| *of == name);
+    let found = engine.statistics().into_iter().find(|(key, _)| *key == name);
     found.unwrap_or_else(|| panic!("no statistic {name}")).1
 }
 
@@ -186,7 +186,7 @@ fn posted_searches_cost_as_equations_predict() {
                 posted.posted
             };
             assert_eq!(count(&mut list), id + 1, "Equation 8");
-            let own = paper.len(|of| of == key);
+            let own = paper.len(|entry| entry == key);
             assert_eq!(count(&mut array), own + from_any[key.0 as usize], "Equation 10");
             let expected = paper.searched_for(key) + from_any.iter().sum::<u64>();
             assert_eq!(count(&mut partner), expected, "Equations 15 and 16");
@@ -218,7 +218,7 @@ fn gather_at_root_costs_less_with_partners() {
     assert!(large < 3 * small, "{small}, {large}");
     let list = gathered("list", 128);
     assert!(list > 30 * small, "{list}, {small}");
-    // With c=4, at most half of the sources become partners.
+    // With c=4, at most half of the sources become partners, and the share of the other sources is unchanged.
     let bounded = gathered("partner:processes=256,c=4", 128);
     assert!(small < bounded && bounded < list, "{small}, {bounded}, {list}");
 }
@@ -306,7 +306,7 @@ fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
         let request = selector(0, Wild::Is(Rank(rank)), NO_TAG);
         examined(&mut *engine, |engine| assert_eq!(engine.probe(&request), None)).unexpected
     });
-    // In the profile, ranks 0 and 2 had unexpected messages; rank 3 had none in this context.
+    // In the profile, ranks 0 and 2 had unexpected messages; rank 1 had none, rank 3 only in another context.
     assert_eq!(attempts, [25, 25, 50]);
     (statistic(&*engine, "unexpected_partners") as u64, engine)
 }
@@ -328,11 +328,11 @@ fn profile_makes_partners_before_first_entry() {
 #[test]
 fn memory_stays_below_rank_array() {
     let [_, mut array, mut partner] = list_array_and_partner("partner:threshold=10,processes=1024");
-    let of = |engine: &dyn Engine| {
+    let memory_statistics = |engine: &dyn Engine| {
         ["partners_bytes", "rank_array_bytes", "partners_bytes_per_rank_array_bytes"]
             .map(|name| statistic(engine, name))
     };
-    assert_eq!(of(&*partner)[1..], [0.0, 0.0]);
+    assert_eq!(memory_statistics(&*partner)[1..], [0.0, 0.0]);
     // The highest rank first, so that the array has its final size at once.
     let ranks =
         (0..1024).rev().flat_map(|rank| std::iter::repeat_n(rank, if rank % 16 == 0 { 4 } else { 1 }));
@@ -341,13 +341,14 @@ fn memory_stays_below_rank_array() {
             assert_eq!(engine.arrive_message(message(id, key, Tag(1))), Ok(None));
         }
     }
-    let [partners, formula, ratio] = of(&*partner);
+    let [partners, formula, ratio] = memory_statistics(&*partner);
     assert_eq!(formula, 8.0 * 1024.0 * 2.0);
-    let beside = array.footprint().peers_bytes as f64 - formula;
-    assert!((0.0..1000.0).contains(&beside), "{beside} bytes more than the formula");
+    let additional = array.footprint().peers_bytes as f64 - formula;
+    assert!((0.0..1000.0).contains(&additional), "{additional} bytes more than the formula");
     assert_eq!((partners, ratio), (partner.footprint().peers_bytes as f64, partners / formula));
     assert!(statistic(&*partner, "unexpected_partners") > 10.0 && ratio > 0.0, "{ratio}");
+    // An address is in no array.
     assert_eq!(partner.arrive_message(message(u64::MAX, (1, 1 << 60), Tag(1))), Ok(None));
     partner.close(ContextId(0), &mut Drained::default());
-    assert_eq!(of(&*partner)[1], 8.0 * 1024.0);
+    assert_eq!(memory_statistics(&*partner)[1], 8.0 * 1024.0);
 }

@@ -90,7 +90,7 @@ fn selectors(tag: Tag) -> [Selector; 4] {
 fn each_case(mut case: impl FnMut(&mut dyn Engine, &Selector, u64, &str)) {
     for Variant { name, is_tight } in engines::variants() {
         for (selector, count) in
-            selectors(TAG).iter().flat_map(|of| [0, 1, 2, 20, 300].map(|count| (of, count)))
+            selectors(TAG).iter().flat_map(|selector| [0, 1, 2, 20, 300].map(|count| (selector, count)))
         {
             let mut engine = engines::create(&name).unwrap();
             engine.set_hints(CONTEXT, engine.demands()).unwrap();

@@ -34,7 +34,7 @@ fn full_table_uses_software_until_empty() {
         let (mut tested, mut list) = (engine(name), engine("list"));
         let mut play_both = |text: &str| {
             assert_same_results(&mut *tested, &mut *list, text);
-            let reported = ["fell_back", "fell_back_moved"].map(|of| statistic(&*tested, of));
+            let reported = ["fell_back", "fell_back_moved"].map(|key| statistic(&*tested, key));
             (tested.substitute().map(str::to_owned), reported)
         };
         let software = || Some("hybrid".to_owned());
@@ -44,9 +44,9 @@ fn full_table_uses_software_until_empty() {
         assert_eq!(play_both(full), (None, [0.0, 0.0]), "{name}");
         assert_eq!(play_both("post r5 0/1/1"), (software(), [1.0, 6.0]), "{name}");
         // Every migrated entry is found.
-        let there = "probe 0/9/* \n arrive_batch m3=0/1/1 m4=0/1/1 m5=0/1/1 m6=0/1/7 m7=0/4/0x53
+        let script = "probe 0/9/* \n arrive_batch m3=0/1/1 m4=0/1/1 m5=0/1/1 m6=0/1/7 m7=0/4/0x53
              readdress m2 0/?/8 6 \n probe 0/6/8 \n cancel r3 0/1/* \n retract m1 0/9/9 \n matched_probe 0/*/8";
-        assert_eq!(play_both(there), (software(), [1.0, 6.0]), "{name}");
+        assert_eq!(play_both(script), (software(), [1.0, 6.0]), "{name}");
         assert_eq!(play_both("post r6 0/*/7 \n arrive m8 0/1/1"), (None, [1.0, 6.0]), "{name}");
         // The engine uses its table again, until the table is full again.
         assert_eq!(play_both("post r7 0/9/9 \n post r8 0/*/2"), (None, [1.0, 6.0]), "{name}");

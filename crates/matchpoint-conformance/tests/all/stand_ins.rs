@@ -82,7 +82,9 @@ fn mpich_tag(envelope: &Envelope) -> u64 {
 /// The bucket of the tag and the wildcards, merged by sequence number (`ucp_tag_exp_search_all`).
 fn ucx_posted(queue: &[Receive], envelope: &Envelope, tag_of: fn(&Envelope) -> u64) -> Vec<usize> {
     let bucket = ucx_hash(tag_of(envelope));
-    positions(queue, |receive| receive.selector.exact().is_none_or(|of| ucx_hash(tag_of(&of)) == bucket))
+    positions(queue, |receive| {
+        receive.selector.exact().is_none_or(|envelope| ucx_hash(tag_of(&envelope)) == bucket)
+    })
 }
 
 /// The bucket of a full mask, or the list of all messages (`ucp_tag_unexp_search`).

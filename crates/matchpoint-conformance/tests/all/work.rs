@@ -298,7 +298,8 @@ fn visit_shows_entries_of_context() {
 enum Growth {
     /// Independent of the queue length.
     Constant,
-    /// Proportional to the queue length: each doubling of the queue doubles the additional attempts.
+    /// Proportional to the queue length: from 64 or 256 entries on, each doubling of the queue doubles the
+    /// additional attempts.
     Linear,
 }
 
@@ -381,8 +382,8 @@ fn examined_per_search(name: &str, workload: &Workload, queued: u64) -> f64 {
 mod promised {
     use super::Growth::{self, Constant as C, Linear as L};
 
-    /// Documented growth of attempts: with the default table, and for adjustable tables also with a larger
-    /// table.
+    /// Documented growth of attempts, for queues up to and beyond the size of the default table, and for
+    /// adjustable tables also with a larger table.
     pub const GROWTH: &[(&str, [Growth; 8])] = &[
         // posted: one source, many sources, any source, in order; unexpected: the same.
         ("list", [L, L, L, C, L, L, L, C]),
@@ -449,7 +450,7 @@ fn page(engine: &str) -> String {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn pages_state_memory_of_receive() {
+fn manual_pages_state_memory_of_receive() {
     let [adaptive, bins] = ["adaptive", "bins"].map(|name| {
         let mut engine = engines::create(name).unwrap();
         post(&mut *engine, 0, 0, 0);

@@ -71,8 +71,8 @@ impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, 
 }
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Finds the oldest match. Compares the oldest entry first, because many programs receive in arrival
-    /// order.
+    /// Finds the oldest match. Compares the oldest entry first: programs that receive in arrival order never
+    /// run the kernel.
     #[inline]
     pub(crate) fn find<W: Pattern<T, K>, E: Effort>(
         &self,

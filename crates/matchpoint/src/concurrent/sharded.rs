@@ -45,7 +45,7 @@ struct ShardState {
 
 impl ShardState {
     fn engine(&mut self, context: ContextId) -> &mut dyn Engine {
-        let separate = self.separate.iter_mut().find(|(of, _)| *of == context);
+        let separate = self.separate.iter_mut().find(|(id, _)| *id == context);
         separate.map_or(&mut *self.engine, |(_, engine)| &mut **engine)
     }
 
@@ -79,7 +79,7 @@ impl Sharded {
     /// # Panics
     /// If `engines` is empty.
     pub fn new(engines: Vec<Box<dyn Engine>>, name: &str) -> Self {
-        assert!(!engines.is_empty(), "there is at least one shard");
+        assert!(!engines.is_empty(), "a sharded engine needs at least one inner engine");
         let shard = |engine| {
             Shard(Mutex::new(ShardState {
                 engine,
@@ -351,7 +351,7 @@ impl Concurrent for Sharded {
         let before = all[home].hints.get(context);
         self.set_hints_everywhere(&mut all, context, before, hints)?;
         // The context's separate engine is empty now.
-        all[home].separate.retain(|(of, _)| *of != context);
+        all[home].separate.retain(|(id, _)| *id != context);
         self.set_spread(&mut all, context, true);
         Ok(())
     }
@@ -362,7 +362,7 @@ impl Concurrent for Sharded {
         all[home].hints.forget(context);
         if !self.is_spread(context) {
             all[home].engine(context).close(context, drained);
-            all[home].separate.retain(|(of, _)| *of != context);
+            all[home].separate.retain(|(id, _)| *id != context);
             return;
         }
         let begin = drained.messages.len();
@@ -388,13 +388,13 @@ impl Concurrent for Sharded {
     }
 
     fn posted_len(&self) -> usize {
-        let of = |at| self.lock(at).engines().map(|engine| engine.posted_len()).sum::<usize>();
-        (0..self.shards.len()).map(of).sum()
+        let shard_len = |at| self.lock(at).engines().map(|engine| engine.posted_len()).sum::<usize>();
+        (0..self.shards.len()).map(shard_len).sum()
     }
 
     fn unexpected_len(&self) -> usize {
-        let of = |at| self.lock(at).engines().map(|engine| engine.unexpected_len()).sum::<usize>();
-        (0..self.shards.len()).map(of).sum()
+        let shard_len = |at| self.lock(at).engines().map(|engine| engine.unexpected_len()).sum::<usize>();
+        (0..self.shards.len()).map(shard_len).sum()
     }
 
     fn substitute(&self) -> Option<String> {
@@ -417,11 +417,11 @@ impl Concurrent for Sharded {
             sum.entries_bytes += stamps;
             sum.peak_bytes += stamps;
             for engine in shard.engines() {
-                let of = engine.footprint();
-                sum.fixed_bytes += of.fixed_bytes;
-                sum.peers_bytes += of.peers_bytes;
-                sum.entries_bytes += of.entries_bytes;
-                sum.peak_bytes += of.peak_bytes;
+                let footprint = engine.footprint();
+                sum.fixed_bytes += footprint.fixed_bytes;
+                sum.peers_bytes += footprint.peers_bytes;
+                sum.entries_bytes += footprint.entries_bytes;
+                sum.peak_bytes += footprint.peak_bytes;
             }
         }
         sum

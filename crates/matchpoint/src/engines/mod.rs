@@ -111,7 +111,7 @@ impl<'a> Arguments<'a> {
                     spec.keys(),
                 ));
             }
-            if given.iter().any(|&(of, _)| of == key) {
+            if given.iter().any(|&(name, _)| name == key) {
                 return Err(NameError::new(
                     format!("engine `{}` is given `{key}` twice", spec.name),
                     "give each parameter once".to_owned(),
@@ -132,7 +132,8 @@ impl<'a> Arguments<'a> {
     pub fn get<T: FromStr>(&self, key: &str) -> Result<T, NameError> {
         let default = self.spec.parameters.iter().find(|parameter| parameter.key == key);
         let default = default.expect("the engine's `SPEC` lists the parameter");
-        let text = self.given.iter().find(|(of, _)| *of == key).map_or(default.default, |(_, value)| value);
+        let text =
+            self.given.iter().find(|(name, _)| *name == key).map_or(default.default, |(_, value)| value);
         text.parse().map_err(|_| self.invalid(key, text))
     }
 
@@ -163,14 +164,15 @@ impl<'a> Arguments<'a> {
 
     /// True if the name has this parameter, even with the default value.
     pub fn is_given(&self, key: &str) -> bool {
-        self.given.iter().any(|&(of, _)| of == key)
+        self.given.iter().any(|&(name, _)| name == key)
     }
 
     /// The error for an invalid or empty value.
     pub fn invalid(&self, key: &str, value: &str) -> NameError {
         let value = if value.is_empty() { "nothing".to_owned() } else { format!("`{value}`") };
-        let of = self.spec.parameters.iter().find(|parameter| parameter.key == key);
-        let takes = of.map_or(String::new(), |of| format!("{key}={} ({})", of.default, of.meaning));
+        let parameter = self.spec.parameters.iter().find(|parameter| parameter.key == key);
+        let takes =
+            parameter.map_or(String::new(), |known| format!("{key}={} ({})", known.default, known.meaning));
         NameError::new(
             format!("engine `{}`: {value} is no value for `{key}`", self.spec.name),
             format!("it takes {takes}; {LISTED}"),

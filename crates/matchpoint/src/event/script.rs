@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
     let mut events = Vec::new();
     for (number, line) in (1..).zip(text.lines().map(strip_comment)).filter(|(_, line)| !line.is_empty()) {
         let range =
-            line.split_whitespace().nth(1).and_then(|word| word.split_once("..").map(|of| (word, of)));
+            line.split_whitespace().nth(1).and_then(|word| word.split_once("..").map(|range| (word, range)));
         let read = match range {
             Some((word, (from, to))) => parse_event_range(line, word, from, to, &mut events),
             None => parse_event(line).map(|event| events.push(event)),
@@ -286,8 +286,8 @@ fn parse_message(words: &mut Words<'_>) -> Result<Message, ScriptError> {
 
 fn parse_batched(word: &str) -> Result<Message, ScriptError> {
     const EXPECTED: &str = "a message with its envelope (m1=0/3/7)";
-    let (id, of) = word.split_once('=').ok_or(error(word, EXPECTED))?;
-    build_message(MsgId(parse_id(id, 'm', EXPECTED)?), of)
+    let (id, range) = word.split_once('=').ok_or(error(word, EXPECTED))?;
+    build_message(MsgId(parse_id(id, 'm', EXPECTED)?), range)
 }
 
 fn build_message(id: MsgId, word: &str) -> Result<Message, ScriptError> {

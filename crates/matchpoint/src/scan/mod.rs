@@ -154,8 +154,8 @@ impl Kernel {
         let set = InstructionSet::ALL.into_iter().find(|set| set.name() == name);
         set.and_then(Kernel::of).ok_or_else(|| {
             let known = if set.is_some() { "not available here" } else { "no instruction set" };
-            let there: Vec<_> = InstructionSet::available().map(InstructionSet::name).collect();
-            Unavailable(format!("{by}={name} is {known}; available are {}", there.join(", ")))
+            let available: Vec<_> = InstructionSet::available().map(InstructionSet::name).collect();
+            Unavailable(format!("{by}={name} is {known}; available are {}", available.join(", ")))
         })
     }
 

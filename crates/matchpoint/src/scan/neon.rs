@@ -21,11 +21,11 @@ const LANE_BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64
 
 /// Converts four vectors of 8-bit masks to 64 bits, one per lane.
 #[inline(always)]
-fn bytes(of: impl Fn(usize) -> uint8x16_t) -> u64 {
+fn bytes(mask_of: impl Fn(usize) -> uint8x16_t) -> u64 {
     // SAFETY: Rust's 64-bit Arm targets have NEON; the load reads a 16-byte array.
     unsafe {
         let lane_bits = vld1q_u8(LANE_BITS.as_ptr());
-        let lane_bit = |vector| vandq_u8(of(vector), lane_bits);
+        let lane_bit = |vector| vandq_u8(mask_of(vector), lane_bits);
         let sums = vpaddq_u8(vpaddq_u8(lane_bit(0), lane_bit(1)), vpaddq_u8(lane_bit(2), lane_bit(3)));
         vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(sums, sums)))
     }
@@ -33,18 +33,20 @@ fn bytes(of: impl Fn(usize) -> uint8x16_t) -> u64 {
 
 /// Converts eight vectors of 16-bit masks to 64 bits, one per lane.
 #[inline(always)]
-fn halfwords(of: impl Fn(usize) -> uint16x8_t) -> u64 {
+fn halfwords(mask_of: impl Fn(usize) -> uint16x8_t) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
     // SAFETY: 64-bit Arm has NEON.
-    bytes(|vector| unsafe { vcombine_u8(vmovn_u16(of(2 * vector)), vmovn_u16(of(2 * vector + 1))) })
+    bytes(|vector| unsafe { vcombine_u8(vmovn_u16(mask_of(2 * vector)), vmovn_u16(mask_of(2 * vector + 1))) })
 }
 
 /// Converts sixteen vectors of 32-bit masks to 64 bits, one per lane.
 #[inline(always)]
-fn words(of: impl Fn(usize) -> uint32x4_t) -> u64 {
+fn words(mask_of: impl Fn(usize) -> uint32x4_t) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
     // SAFETY: 64-bit Arm has NEON.
-    halfwords(|vector| unsafe { vcombine_u16(vmovn_u32(of(2 * vector)), vmovn_u32(of(2 * vector + 1))) })
+    halfwords(|vector| unsafe {
+        vcombine_u16(vmovn_u32(mask_of(2 * vector)), vmovn_u32(mask_of(2 * vector + 1)))
+    })
 }
 
 #[inline(always)]

@@ -22,29 +22,29 @@ fn load<K: Copy>(keys: &[K; LANES], vector: usize) -> __m128i {
 
 /// Converts four vectors of 8-bit masks to 64 bits, one per lane.
 #[inline(always)]
-fn bytes(of: impl Fn(usize) -> __m128i) -> u64 {
+fn bytes(mask_of: impl Fn(usize) -> __m128i) -> u64 {
     (0..4).fold(0, |bits, vector| {
         #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
         // SAFETY: every x86-64 has SSE2.
-        let lanes = unsafe { _mm_movemask_epi8(of(vector)) };
+        let lanes = unsafe { _mm_movemask_epi8(mask_of(vector)) };
         bits | u64::from(lanes as u16) << (16 * vector)
     })
 }
 
 /// Converts eight vectors of 16-bit masks to 64 bits, one per lane.
 #[inline(always)]
-fn halfwords(of: impl Fn(usize) -> __m128i) -> u64 {
+fn halfwords(mask_of: impl Fn(usize) -> __m128i) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
     // SAFETY: every x86-64 has SSE2.
-    bytes(|vector| unsafe { _mm_packs_epi16(of(2 * vector), of(2 * vector + 1)) })
+    bytes(|vector| unsafe { _mm_packs_epi16(mask_of(2 * vector), mask_of(2 * vector + 1)) })
 }
 
 /// Converts sixteen vectors of 32-bit masks to 64 bits, one per lane.
 #[inline(always)]
-fn words(of: impl Fn(usize) -> __m128i) -> u64 {
+fn words(mask_of: impl Fn(usize) -> __m128i) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
     // SAFETY: every x86-64 has SSE2.
-    halfwords(|vector| unsafe { _mm_packs_epi32(of(2 * vector), of(2 * vector + 1)) })
+    halfwords(|vector| unsafe { _mm_packs_epi32(mask_of(2 * vector), mask_of(2 * vector + 1)) })
 }
 
 #[allow(unused_unsafe, reason = "needed before Rust 1.87")]

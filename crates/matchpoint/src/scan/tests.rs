@@ -41,8 +41,8 @@ fn lanes_where(holds: impl Fn(usize) -> bool) -> u64 {
     (0..LANES).filter(|&lane| holds(lane)).map(|lane| 1 << lane).sum()
 }
 
-fn simple_loop(of: &Compare<'_>) -> Answers {
-    let Compare { bytes, halfwords, words, masks, key } = *of;
+fn simple_loop(compared: &Compare<'_>) -> Answers {
+    let Compare { bytes, halfwords, words, masks, key } = *compared;
     [
         lanes_where(|lane| bytes[lane] == key as u8),
         lanes_where(|lane| halfwords[lane] == key as u16),

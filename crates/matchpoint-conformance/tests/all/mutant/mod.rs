@@ -35,9 +35,9 @@ struct Memory {
     stale_messages: Vec<Message>,
 }
 
-/// The first entry for which `is` holds; with `last`, the last entry.
-fn find<T>(of: &VecDeque<T>, last: bool, is: impl Fn(&T) -> bool) -> Option<usize> {
-    if last { of.iter().rposition(is) } else { of.iter().position(is) }
+/// The index of the first entry for which `condition` holds; with `last`, of the last entry.
+fn find<T>(queue: &VecDeque<T>, last: bool, condition: impl Fn(&T) -> bool) -> Option<usize> {
+    if last { queue.iter().rposition(condition) } else { queue.iter().position(condition) }
 }
 
 fn ignore_tag(tag: &mut Wild<Tag>, ignore: u64) {
@@ -372,8 +372,8 @@ impl Engine for Mutant {
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        let mut here = self.posted.iter().filter(|receive| receive.selector.context() == context);
-        let broken = here.any(|receive| hints.admit(&receive.selector).is_err());
+        let mut receives = self.posted.iter().filter(|receive| receive.selector.context() == context);
+        let broken = receives.any(|receive| hints.admit(&receive.selector).is_err());
         let waits = self.unexpected.iter().any(|message| message.envelope.context == context);
         if (broken || hints.no_unexpected && waits) && !self.has_fault(Fault::HintsIgnoreQueuedEntries) {
             return Err(Refused::Hint);
@@ -408,12 +408,14 @@ impl Engine for Mutant {
                 && receive.selector.source() == Wild::Is(source)
         });
         drained.receives.extend(with_source.iter().map(|receive| receive.id));
-        let here = |receive: &Receive| {
+        let is_pending = |receive: &Receive| {
             receive.selector.context() == context && receive.selector.source() == Wild::Any
         };
-        drained.pending.extend(self.posted.iter().filter(|receive| here(receive)).map(|receive| receive.id));
+        drained
+            .pending
+            .extend(self.posted.iter().filter(|receive| is_pending(receive)).map(|receive| receive.id));
         if self.has_fault(Fault::FailSourceDropsAnySource) {
-            let dropped = self.posted.remove_where(here);
+            let dropped = self.posted.remove_where(is_pending);
             drained.receives.extend(dropped.iter().map(|receive| receive.id));
         }
         if self.has_fault(Fault::FailSourceDropsMessages) {

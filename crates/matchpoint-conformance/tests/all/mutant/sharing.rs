@@ -35,12 +35,12 @@ struct Sharing {
 
 impl Sharing {
     fn new(shares: Shares, engines: Engines) -> Self {
-        let mut there = engines.lock().unwrap();
-        there.retain(|engine| engine.strong_count() > 0);
-        let common = there.first().and_then(Weak::upgrade).filter(|_| shares == Shares::Everything);
+        let mut existing = engines.lock().unwrap();
+        existing.retain(|engine| engine.strong_count() > 0);
+        let common = existing.first().and_then(Weak::upgrade).filter(|_| shares == Shares::Everything);
         let own = common.unwrap_or_else(|| Arc::new(Mutex::new(Mutant::new(None))));
-        there.push(Arc::downgrade(&own));
-        drop(there);
+        existing.push(Arc::downgrade(&own));
+        drop(existing);
         Sharing { shares, own, engines }
     }
 
@@ -49,9 +49,9 @@ impl Sharing {
     }
 
     fn other_engines(&self) -> Vec<Arc<Mutex<Mutant>>> {
-        let there = self.engines.lock().unwrap();
-        let there = there.iter().filter_map(Weak::upgrade);
-        there.filter(|engine| !Arc::ptr_eq(engine, &self.own)).collect()
+        let engines = self.engines.lock().unwrap();
+        let existing = engines.iter().filter_map(Weak::upgrade);
+        existing.filter(|engine| !Arc::ptr_eq(engine, &self.own)).collect()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Unexpected messages of `bins`: 40 bytes per message, 4 bytes per bin.
 //!
-//! A message is in a bin *and* in a list of all messages in arrival order. A gather can queue half a million
-//! messages at its root, so links take few bytes: a bin is a circular list with links in one direction, found
-//! by its last message. A removal needs the previous message of the bin, which the search has just examined.
+//! A message is in a bin *and* in a list of all messages in arrival order, where its position is its age. A
+//! gather can queue half a million messages at its root, so links take few bytes: a bin is a circular list
+//! with links in one direction, found by its last message. A removal needs the previous message of the bin,
+//! which the search has just examined.
 //!
 //! The compared fields take half a cache line. A separate array has the links of the list, because only
 //! wildcard searches use the list.
@@ -139,7 +140,7 @@ impl Messages {
         Ok(at)
     }
 
-    /// Finds the oldest match in a bin. Adds the number of compared messages to `examined`.
+    /// Finds the oldest match in a bin. Adds compared messages to `examined`.
     #[inline]
     pub fn search_bin(&self, bin: usize, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let last = self.bins[bin];
@@ -160,7 +161,7 @@ impl Messages {
         }
     }
 
-    /// Finds the oldest match. Adds the number of compared messages to `examined`.
+    /// Finds the oldest match. Adds compared messages to `examined`.
     #[inline]
     pub fn search_all(&self, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let mut at = self.oldest;

@@ -2,7 +2,8 @@
 //!
 //! * `bits=32`: separate windows of source bits and tag bits. For values that fit, the key equals the
 //!   paper's. Larger values, such as LULESH's tags (66.67 % false positives in Fig. 3), are folded into the
-//!   window. A wildcard becomes a mask of compared bits.
+//!   window. A wildcard becomes a mask of compared bits, stored with a posted receive or used in a search of
+//!   messages.
 //! * `bits=16`, `bits=8`: upper bits of a sum of products of source, tag and context with odd constants.
 //!   `fold=xor` selects the paper's exclusive or.
 //!

@@ -160,8 +160,11 @@ impl<T: Tally> Optimistic<T> {
     }
 
     fn messages_in(messages: &Messages, context: ContextId) -> impl Iterator<Item = (u64, SlotIndex)> {
-        let here = move |waiting: &UnexpectedEntry| waiting.message.envelope.context == context;
-        messages.iter().filter(move |(_, entry)| here(&entry.value)).map(|(at, entry)| (entry.age, at))
+        let is_in_context = move |waiting: &UnexpectedEntry| waiting.message.envelope.context == context;
+        messages
+            .iter()
+            .filter(move |(_, entry)| is_in_context(&entry.value))
+            .map(|(at, entry)| (entry.age, at))
     }
 
     fn rebuild_indexes(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

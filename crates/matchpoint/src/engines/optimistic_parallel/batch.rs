@@ -147,7 +147,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         };
         let threads = parallel.workers.threads();
         let is_settled = match method {
-            // Polling workers would slow a thread that matches alone.
+            // Polling workers would take power and cache from a thread that matches alone.
             Method::SingleThread => choice.is_timed() && parallel.workers.is_asleep(),
             _ => parallel.workers.wake_workers() == threads,
         };

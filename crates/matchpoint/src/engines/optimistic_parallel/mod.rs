@@ -253,14 +253,14 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         let (blocks, resolutions) = parallel
             .map(|parallel| (parallel.block_matcher.blocks(), parallel.block_matcher.resolutions()))
             .unwrap_or_default();
-        let of = |resolution: Resolution| resolutions[resolution as usize] as f64;
+        let count_of = |resolution: Resolution| resolutions[resolution as usize] as f64;
         all.extend([
             ("blocks", blocks as f64),
-            ("blocks_no_candidate", of(Resolution::NoCandidate)),
-            ("blocks_no_conflict", of(Resolution::NoConflict)),
-            ("blocks_fast_path", of(Resolution::FastPath)),
-            ("blocks_waited", of(Resolution::Waited)),
-            ("blocks_slow_path", of(Resolution::SlowPath)),
+            ("blocks_no_candidate", count_of(Resolution::NoCandidate)),
+            ("blocks_no_conflict", count_of(Resolution::NoConflict)),
+            ("blocks_fast_path", count_of(Resolution::FastPath)),
+            ("blocks_waited", count_of(Resolution::Waited)),
+            ("blocks_slow_path", count_of(Resolution::SlowPath)),
             ("threads", parallel.map_or(1, |parallel| parallel.workers.threads()) as f64),
             ("shared", self.counts.shared as f64),
             ("ordered", self.counts.ordered as f64),

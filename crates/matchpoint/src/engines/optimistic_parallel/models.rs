@@ -6,7 +6,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p matchpoint --lib --target-dir target/loom models`
 //!
-//! Threads start with the block, without the worker pool.
+//! The tables are those of the engine. Threads start with the block, without the worker pool.
 
 #![allow(unsafe_code)]
 
@@ -70,7 +70,7 @@ fn check<R: ProtocolSteps>(scenario: &Scenario) {
         let mut tables = Optimistic::<()>::new(2, 0);
         posts.iter().for_each(|post| drop(post.play(&mut tables)));
         let mut matcher = BlockMatcher::<(), R>::new(Optimistic::new(2, 0), threads);
-        matcher.begin(&mut tables, &messages, threads).expect("there is memory");
+        matcher.begin(&mut tables, &messages, threads).expect("memory suffices");
         let matcher = Arc::new(matcher);
         let worker = |_| {
             let matcher = Arc::clone(&matcher);

@@ -44,7 +44,8 @@ const UNEVEN_QUARTERS: usize = 6;
 #[derive(Clone, Copy, Default)]
 struct BinnedMessage(u32);
 
-const _: () = assert!(BATCH.ilog2() + hashes::BITS <= u32::BITS, "there is room for both");
+const _: () =
+    assert!(BATCH.ilog2() + hashes::BITS <= u32::BITS, "one word holds the index of a message and its bin");
 
 impl BinnedMessage {
     fn new(message: usize, bin: usize) -> Self {
@@ -131,7 +132,7 @@ struct PartitionResult {
     unmatched: usize,
 }
 
-/// The result of a partition. The partition's thread writes the result; the caller reads it after the job.
+/// Written by the partition's thread, read by the caller after the job.
 #[repr(align(128))]
 struct ResultCell(UnsafeCell<PartitionResult>);
 

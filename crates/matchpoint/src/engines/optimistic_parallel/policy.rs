@@ -1,4 +1,4 @@
-//! Batching policy: selects the fastest matching method for batches of one size.
+//! Batching policy: selects the fastest matching method for batches of one size under the current load.
 //!
 //! A trial runs the methods in turn, for three rounds, so that a disturbance affects several methods. Each
 //! turn waits until all workers participate, skips two batches, and times three. The method with the smallest
@@ -149,11 +149,11 @@ impl BatchingPolicy {
         });
         let best = (0..methods).min_by_key(|&method| medians[method]).unwrap_or(0);
         let cost = COST_RATIO_MIN.saturating_mul(trial.cost_ps(medians[best]));
-        let whole = TIME_RATIO_MIN.saturating_mul(trial.whole_ps());
+        let total = TIME_RATIO_MIN.saturating_mul(trial.whole_ps());
         let batch_ps = medians[best].saturating_mul(messages as u64).max(1);
         *self = BatchingPolicy {
             best,
-            batches_to_trial: (cost.max(whole) / batch_ps).max(BATCHES_BETWEEN_MIN),
+            batches_to_trial: (cost.max(total) / batch_ps).max(BATCHES_BETWEEN_MIN),
             trial: None,
         };
     }

@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn part_is_settled_before_delivery() {
         let mut block = Block::<FullProtocol>::default();
-        block.begin(6, 2, 8, PollLimit { polls: 0 }).expect("there is memory");
+        block.begin(6, 2, 8, PollLimit { polls: 0 }).expect("memory suffices");
         let wanted = Wanted { block: &block, taken: RefCell::default() };
         block.run_all_parts(&wanted);
         let halves = [(0, 0b111), (1, 0b111), (2, 0b111), (3, 0b111_111), (4, 0b111_111), (5, 0b111_111)];

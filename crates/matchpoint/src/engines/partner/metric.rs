@@ -24,12 +24,12 @@ impl Metric {
     /// Edge point of the sorted `counts` and of `zeros` additional counts of zero. Quartiles are interpolated
     /// linearly, as in R and NumPy by default. O(1); O(counts) for the average.
     pub fn edge_point(self, counts: &[u64], zeros: u64) -> f64 {
-        let of = Population { counts, zeros };
+        let population = Population { counts, zeros };
         match self {
-            Metric::Average => of.average(),
-            Metric::Median => of.quantile(0.5),
+            Metric::Average => population.average(),
+            Metric::Median => population.quantile(0.5),
             Metric::UpperFence { slope } => {
-                let (lower, upper) = (of.quantile(0.25), of.quantile(0.75));
+                let (lower, upper) = (population.quantile(0.25), population.quantile(0.75));
                 upper + slope * (upper - lower)
             }
         }

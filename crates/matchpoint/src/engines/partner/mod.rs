@@ -8,8 +8,8 @@
 //!   becomes a partner, and a new level starts (Algorithms 1 and 3). Later entries of a partner are in a
 //!   separate queue, found by a hash table of ⌈√processes⌉ entries with at most `c` partners each (§5.2.3,
 //!   §6.3).
-//! * `mode=static` (§4.2): a profile of an earlier run has the number of queued entries of each source.
-//!   Sources above the edge point are partners from the start, found by a perfect hash (Algorithm 2).
+//! * `mode=static` (§4.2): a profile of an earlier run has the number of entries of each source in each
+//!   queue. Sources above the edge point are partners from the start, found by a perfect hash (Algorithm 2).
 //!
 //! The posted queue and the unexpected queue have separate partners. Any-source receives are in a separate
 //! queue (PRQ_ANY); an arrival takes the older match by age (the paper's sequence numbers). An any-source
@@ -254,7 +254,7 @@ impl<E: HasLog> Engine for Partner<E> {
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         maintenance::close(self, context, drained);
         let number = self.contexts.remove(context);
-        // Partners of a profile are kept for a new context.
+        // Partners of a profile are kept: a new context with these partners needs no more memory.
         if let (Some(number), Some(_)) = (number, self.threshold) {
             self.posted.remove_context(number);
             self.unexpected.remove_context(number);

@@ -46,7 +46,7 @@ pub(in crate::engines) const SPEC: Spec = Spec {
         Parameter {
             key: "c",
             default: "4",
-            meaning: "partners per entry of the hash table, which has as many entries as the root of processes; \
+            meaning: "partners per entry entry the hash table, which has as many entries as the root entry processes; \
                       0 is no bound; dynamic",
         },
         Parameter {
@@ -186,7 +186,8 @@ fn create_partners(rule: &SelectionRule, sources: &[Source], queue: Queue) -> Re
         source: Rank(source.source),
         entries: counted(source),
     };
-    let mut sources: Vec<SourceCount> = sources.iter().filter(|of| counted(of) > 0).map(source).collect();
+    let mut sources: Vec<SourceCount> =
+        sources.iter().filter(|entry| counted(entry) > 0).map(source).collect();
     let memory =
         |_| NameError::new("engine `partner`: no memory for the profile", "use a profile with fewer sources");
     rule.select(&mut sources, &mut Vec::new()).map_err(memory)?;

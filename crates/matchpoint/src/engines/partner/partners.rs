@@ -142,8 +142,8 @@ impl Partners {
         let at = self.all.len() as u32;
         let Table::RoundRobin { entries, per_entry } = &mut self.table else { return false };
         let entry = entry_index(key, entries.len());
-        let there = partners_in_entry(&self.all, entries[entry]).count() as u64;
-        if per_entry.is_some_and(|most| there >= most.into()) {
+        let partners = partners_in_entry(&self.all, entries[entry]).count() as u64;
+        if per_entry.is_some_and(|most| partners >= most.into()) {
             return false;
         }
         let next = std::mem::replace(&mut entries[entry], at);
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entry_takes_limited_partners() {
+    fn table_entry_has_limited_partners() {
         // ⌈√10⌉ = 4 entries of 2 partners: full after two rounds.
         let mut partners = Partners::empty(10, Some(2));
         let taken: Vec<bool> = (0..10).map(|rank| partners.add(0, Rank(rank), rank.into())).collect();

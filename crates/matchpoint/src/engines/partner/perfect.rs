@@ -90,7 +90,7 @@ mod tests {
         assert!((12_000..25_000).contains(&bytes), "{bytes}");
         let rows = (BYTES / size_of::<u32>()) as u64;
         for (key, is_there) in [(u64::MAX, false), (rows * rows, false), (rows * rows / 4, true)] {
-            let made = Displacement::new(&[0, key]).map(|of| of.bytes());
+            let made = Displacement::new(&[0, key]).map(|hash| hash.bytes());
             assert_eq!(made.is_some(), is_there, "{key}: {made:?}");
             assert!(made.is_none_or(|bytes| bytes <= BYTES as u64), "{key}: {made:?}");
         }

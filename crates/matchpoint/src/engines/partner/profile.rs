@@ -309,7 +309,8 @@ mod tests {
 
     #[test]
     fn profile_error_reports_line_and_expected_text() {
-        let whole = |rest: &str| format!("{VERSION}\nprocesses 4\n\nprocess 1 # the second\n0 2 3 4\n{rest}");
+        let profile_with =
+            |rest: &str| format!("{VERSION}\nprocesses 4\n\nprocess 1 # the second\n0 2 3 4\n{rest}");
         for (text, expected) in [
             (String::new(), "app.partners: is empty; a profile begins with `matchpoint-partners 1`"),
             (
@@ -320,22 +321,25 @@ mod tests {
             (format!("{VERSION}\nprocess 0"), "app.partners:2: `processes P` is missing before"),
             (format!("{VERSION}\nprocesses 0"), "app.partners:2: the number of processes is 0"),
             (format!("{VERSION}\nprocesses 3\n1 2 3 4"), "app.partners:3: `processes P` or `process R` was"),
-            (whole("process 4"), "app.partners:6: process 4 is not below the number of processes, 4"),
-            (whole("process 1"), "app.partners:6: process 1 is out of order"),
-            (whole("processes 4"), "app.partners:6: `processes` is given twice"),
-            (whole("0 3 x 4"), "app.partners:6: `x` is no number of posted receives"),
-            (whole("0 3 -1 4"), "app.partners:6: `-1` is no number of posted receives"),
-            (whole("0 3 4"), "app.partners:6: no number of unexpected messages: a line is CONTEXT SOURCE"),
-            (whole("0 3 4 5 6"), "app.partners:6: `6` is one word too many"),
-            (whole("0 4 4 5"), "app.partners:6: rank 4 is not below the number of processes, 4"),
-            (whole("4294967296 3 4 5"), "app.partners:6: `4294967296` is no number of a context"),
-            (whole("0 2 4 5"), "app.partners:6: a source is out of order"),
+            (profile_with("process 4"), "app.partners:6: process 4 is not below the number of processes, 4"),
+            (profile_with("process 1"), "app.partners:6: process 1 is out of order"),
+            (profile_with("processes 4"), "app.partners:6: `processes` is given twice"),
+            (profile_with("0 3 x 4"), "app.partners:6: `x` is no number of posted receives"),
+            (profile_with("0 3 -1 4"), "app.partners:6: `-1` is no number of posted receives"),
+            (
+                profile_with("0 3 4"),
+                "app.partners:6: no number of unexpected messages: a line is CONTEXT SOURCE",
+            ),
+            (profile_with("0 3 4 5 6"), "app.partners:6: `6` is one word too many"),
+            (profile_with("0 4 4 5"), "app.partners:6: rank 4 is not below the number of processes, 4"),
+            (profile_with("4294967296 3 4 5"), "app.partners:6: `4294967296` is no number of a context"),
+            (profile_with("0 2 4 5"), "app.partners:6: a source is out of order"),
         ] {
             let error = parse(&text, ProcessSelection::All).expect_err(expected);
             assert!(error.starts_with(expected), "{error}");
         }
-        let error =
-            parse(&whole("process 3"), ProcessSelection::Rank(2)).expect_err("process 2 is not listed");
+        let error = parse(&profile_with("process 3"), ProcessSelection::Rank(2))
+            .expect_err("process 2 is not listed");
         assert!(error.contains("has no `process 2`"), "{error}");
     }
 
