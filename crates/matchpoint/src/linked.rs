@@ -214,7 +214,7 @@ impl<const W: usize> LinkedQueue<W> {
         }
     }
 
-    /// The first match older than `age`. Adds the number of compared entries to `examined`.
+    /// The first match older than `age`. Adds compared entries to `examined`.
     #[inline]
     pub(crate) fn search<T: Copy, const L: usize>(
         self,
@@ -235,7 +235,7 @@ impl<const W: usize> LinkedQueue<W> {
     }
 
     /// The oldest match of both queues; true if the match is in `other`. Searches this queue, then the
-    /// entries of `other` that are older than the match. Adds the number of compared entries to `examined`.
+    /// entries of `other` that are older than the match. Adds compared entries to `examined`.
     #[inline]
     pub(crate) fn search_both<T: Copy, const L: usize>(
         self,
@@ -251,7 +251,7 @@ impl<const W: usize> LinkedQueue<W> {
     }
 
     /// The oldest match of both queues; true if the match is in `other`. Compares the entries of both queues
-    /// in one order, by age. Adds the number of compared entries to `examined`.
+    /// in one order, by age. Adds compared entries to `examined`.
     #[inline]
     pub(crate) fn search_merged<T: Copy, const L: usize>(
         self,

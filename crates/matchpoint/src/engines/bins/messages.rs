@@ -140,7 +140,7 @@ impl Messages {
         Ok(at)
     }
 
-    /// Finds the oldest match in a bin. Adds the number of compared messages to `examined`.
+    /// Finds the oldest match in a bin. Adds compared messages to `examined`.
     #[inline]
     pub fn search_bin(&self, bin: usize, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let last = self.bins[bin];
@@ -161,7 +161,7 @@ impl Messages {
         }
     }
 
-    /// Finds the oldest match. Adds the number of compared messages to `examined`.
+    /// Finds the oldest match. Adds compared messages to `examined`.
     #[inline]
     pub fn search_all(&self, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let mut at = self.oldest;

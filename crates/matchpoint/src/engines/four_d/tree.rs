@@ -34,7 +34,7 @@ impl Dimension {
     }
 
     #[inline]
-    fn split(self, number: u64) -> (u64, usize) {
+    fn split_last_digit(self, number: u64) -> (u64, usize) {
         let quotient = ((u128::from(number) * u128::from(self.reciprocal)) >> u64::BITS) as u64;
         (quotient, (number - quotient * u64::from(self.length)) as usize)
     }
@@ -46,9 +46,9 @@ impl Dimension {
         if source >= u64::from(self.length).pow(DIMENSIONS) {
             return None;
         }
-        let (rest, fourth) = self.split(source);
-        let (rest, third) = self.split(rest);
-        let (first, second) = self.split(rest);
+        let (rest, fourth) = self.split_last_digit(source);
+        let (rest, third) = self.split_last_digit(rest);
+        let (first, second) = self.split_last_digit(rest);
         Some([first as usize, second, third, fourth])
     }
 }

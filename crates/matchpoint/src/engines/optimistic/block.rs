@@ -9,7 +9,7 @@ use crate::linked::{NIL, SlotIndex};
 use crate::maintenance::Queues;
 
 impl<T: Tally> Optimistic<T> {
-    /// The oldest match for which `is_free` holds. Adds the number of compared receives to `examined`.
+    /// The oldest match for which `is_free` holds. Adds compared receives to `examined`.
     #[inline]
     pub(in crate::engines) fn find_oldest(
         &self,

@@ -15,7 +15,7 @@ pub(super) const BATCH: usize = 1024;
 pub(super) struct Panicked(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl Panicked {
-    fn record(&self, panic: Box<dyn Any + Send>) {
+    fn store(&self, panic: Box<dyn Any + Send>) {
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {
             *first = Some(panic);
@@ -78,7 +78,7 @@ impl<'a> Delivery<'a> {
                 }
             }
         })) {
-            self.panicked.record(panic);
+            self.panicked.store(panic);
         }
     }
 }

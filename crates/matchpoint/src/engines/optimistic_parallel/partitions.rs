@@ -132,7 +132,7 @@ struct PartitionResult {
     unmatched: usize,
 }
 
-/// The result of a partition. The partition's thread writes the result; the caller reads it after the job.
+/// Written by the partition's thread, read by the caller after the job.
 #[repr(align(128))]
 struct ResultCell(UnsafeCell<PartitionResult>);
 

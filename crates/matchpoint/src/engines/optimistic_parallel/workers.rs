@@ -32,7 +32,7 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, PollLimit, Unsaf
 
 const NAME: &str = "matchpoint-worker";
 
-/// Bytes that the standard library allocates for a thread. It aborts if this allocation fails.
+/// Bytes that the standard library allocates for a thread, or aborts.
 const THREAD_BYTES: usize = 16 << 10;
 
 /// Time that an idle worker polls before it sleeps: about as long as waking a worker takes.
@@ -103,7 +103,7 @@ struct Mailbox {
     job: UnsafeCell<Option<*const (dyn Job + 'static)>>,
 }
 
-/// State of a worker. Only the worker writes the state.
+/// Written only by the worker.
 #[repr(align(128))]
 struct WorkerStatus {
     /// The last job of which this worker has finished parts.
@@ -261,7 +261,7 @@ fn reserved_vec<T>(entries: usize) -> Result<Vec<T>, Refused> {
 pub(super) struct WorkerPool {
     pool: Arc<PoolState>,
     workers: Vec<JoinHandle<()>>,
-    /// Id of the process that started the workers. A child of `fork` has no workers.
+    /// Id of the process that started the workers.
     process: u32,
     /// Workers in the order of assignment.
     assigned: Vec<usize>,
@@ -429,7 +429,7 @@ fn run_worker(pool: &PoolState, at: usize) {
     }
 }
 
-/// Sleeps until another thread wakes the worker. The caller runs the parts of a sleeping worker.
+/// Sleeps until another thread wakes the worker.
 fn sleep(pool: &PoolState, at: usize) {
     let asleep = &pool.statuses[at].is_asleep;
     pool.asleep.fetch_add(1, Ordering::Relaxed);

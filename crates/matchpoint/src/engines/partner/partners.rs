@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entry_takes_limited_partners() {
+    fn table_entry_has_limited_partners() {
         // ⌈√10⌉ = 4 entries of 2 partners: full after two rounds.
         let mut partners = Partners::empty(10, Some(2));
         let taken: Vec<bool> = (0..10).map(|rank| partners.add(0, Rank(rank), rank.into())).collect();
