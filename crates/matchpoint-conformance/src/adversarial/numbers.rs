@@ -10,7 +10,6 @@ fn base_bits(n: u64) -> u64 {
     [0, u64::MAX, 0x5A0F_3C69_A5F0_C396][n as usize % 10 % 3]
 }
 
-/// Calls `each` with two numbers that differ in one bit, for each bit.
 fn for_each_bit_pair(base: u64, bits: u32, each: &mut dyn FnMut(u64, u64)) {
     (0..bits).for_each(|bit| each(base, base ^ 1 << bit));
 }

@@ -118,7 +118,10 @@ impl Oracle {
         let expected = Drained { receives, messages: Vec::new(), pending: ids(Wild::Any) };
         require_law(*drained == expected, Law::FailSource, || {
             let (drained, expected) = (drained_text(drained), drained_text(&expected));
-            format!("The failure of {} in {} drained {drained}, not {expected}.", source.0, context.0)
+            format!(
+                "The failure of source {} in context {} removed or listed {drained}, not {expected}.",
+                source.0, context.0
+            )
         })?;
         expected.receives.iter().for_each(|id| _ = self.posted.remove(id.0));
         Ok(())

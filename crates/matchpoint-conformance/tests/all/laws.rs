@@ -74,7 +74,7 @@ fn full_table_breaks_law_unless_allowed() {
 }
 
 #[test]
-fn counting_and_wrapping_change_nothing() {
+fn counting_engines_and_wrappers_keep_laws() {
     for Variant { name, is_tight } in variants() {
         let streams = streams(1, 3);
         let options = Options { streams, fixed_table: is_tight, ..Options::quick() };

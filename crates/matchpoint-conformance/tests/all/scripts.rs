@@ -15,7 +15,7 @@ fn scripts() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_engine_plays_every_script() {
+fn every_engine_keeps_laws_in_every_script() {
     let scripts = scripts();
     assert!(!scripts.is_empty());
     for path in scripts {

@@ -450,7 +450,7 @@ fn page(engine: &str) -> String {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn pages_state_memory_of_receive() {
+fn manual_pages_state_memory_of_receive() {
     let [adaptive, bins] = ["adaptive", "bins"].map(|name| {
         let mut engine = engines::create(name).unwrap();
         post(&mut *engine, 0, 0, 0);
