@@ -114,7 +114,7 @@ pub fn compiled(
     compiles: &mut dyn FnMut(&str),
 ) -> Result<Compiled, RecordError> {
     let (header, macros) = header(product, launcher, mpicc)?;
-    let (family, library) = (family(&macros), library_name(&macros));
+    let (family, library) = (family_of_macros(&macros), library_name(&macros));
     let flags = product.flags.join(" ");
     let name = shim::fingerprint(
         product.sources,
@@ -217,7 +217,7 @@ fn missing_compiler_error(product: &Product, origin: &str) -> RecordError {
     ))
 }
 
-fn family(macros: &str) -> Family {
+fn family_of_macros(macros: &str) -> Family {
     let defines = |name: &str| macros.lines().any(|line| line.split_whitespace().nth(1) == Some(name));
     match () {
         () if defines("OPEN_MPI") => Family::OpenMpi,
@@ -245,7 +245,7 @@ fn library_name(macros: &str) -> String {
     let open_mpi =
         || Some(format!("Open MPI {}.{}.{}", version("MAJOR")?, version("MINOR")?, version("RELEASE")?));
     let named = known.iter().find_map(|(name, variable)| Some(format!("{name} {}", value(variable)?)));
-    named.or_else(open_mpi).unwrap_or_else(|| family(macros).name().to_owned())
+    named.or_else(open_mpi).unwrap_or_else(|| family_of_macros(macros).name().to_owned())
 }
 
 fn without_folder(output_text: &str, folder: &Path) -> String {
@@ -411,8 +411,8 @@ mod tests {
 
     #[test]
     fn header_definitions_give_family() {
-        assert_eq!(family("#define OPEN_MPI 1\n#define MPI_VERSION 3"), Family::OpenMpi);
-        assert_eq!(family("#define MPI_ABI 1\n#define MPI_ABI_VERSION 1"), Family::StandardAbi);
-        assert_eq!(family("#define MPI_VERSION 4\n#define MPI_ABI_VERSION 1"), Family::Mpich);
+        assert_eq!(family_of_macros("#define OPEN_MPI 1\n#define MPI_VERSION 3"), Family::OpenMpi);
+        assert_eq!(family_of_macros("#define MPI_ABI 1\n#define MPI_ABI_VERSION 1"), Family::StandardAbi);
+        assert_eq!(family_of_macros("#define MPI_VERSION 4\n#define MPI_ABI_VERSION 1"), Family::Mpich);
     }
 }

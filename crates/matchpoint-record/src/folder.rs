@@ -131,7 +131,7 @@ pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summa
     let files = native::summaries(path).map_err(|error| RecordError(error.to_string()))?;
     let first = files.first();
     manifest.state = "finished".to_owned();
-    manifest.ended = Some(time(SystemTime::now()));
+    manifest.ended = Some(format_time(SystemTime::now()));
     manifest.ranks = first.map(|file| file.head.size);
     manifest.mpi = first.and_then(|file| file.head.library_line()).unwrap_or_default();
     manifest.transport = first.map(|file| file.head.transport.clone()).unwrap_or_default();
@@ -158,7 +158,7 @@ pub(crate) fn describe_spawned(path: &Path) -> Result<(Vec<Summary>, Result<(), 
     if let Some(head) = files.first().map(|file| &file.head) {
         let began = Duration::from_nanos(u64::try_from(head.started_ns).unwrap_or(0));
         manifest.command = vec![head.program.clone()];
-        manifest.started = Some(time(SystemTime::UNIX_EPOCH + began));
+        manifest.started = Some(format_time(SystemTime::UNIX_EPOCH + began));
     }
     let written = write(path, &manifest);
     Ok((files, written))
@@ -182,7 +182,7 @@ pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<(), RecordErro
     write().map_err(|error| RecordError::of_file(&path, &error))
 }
 
-pub(crate) fn time(time: SystemTime) -> String {
+pub(crate) fn format_time(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time).to_string()
 }
 

@@ -25,7 +25,7 @@ impl Launcher {
     pub fn not_found(name: &str) -> String {
         if name.starts_with('-') {
             return format!(
-                "'{name}' is no launcher, but follows --\nhint: put options of matchpoint before --, as in -- mpiexec -n 4"
+                "'{name}' follows --, where a launcher is expected\nhint: put options of matchpoint before --, as in -- mpiexec -n 4"
             );
         }
         format!("no such command: '{name}'\nhint: check the name and the path")

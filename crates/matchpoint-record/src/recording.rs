@@ -68,7 +68,7 @@ impl Recording {
             version: matchpoint_trace::native::VERSION,
             state: "prepared".to_owned(),
             command: settings.command.clone(),
-            started: Some(folder::time(SystemTime::now())),
+            started: Some(folder::format_time(SystemTime::now())),
             ..Manifest::default()
         };
         let settings = Settings { output, ..settings };

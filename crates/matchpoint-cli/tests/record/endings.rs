@@ -211,7 +211,7 @@ fn full_disk_ends_trace_only() {
         command.arg(&prefix).env("XDG_CACHE_HOME", mpi::cache());
         let output = command.output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr);
-        assert!(message.contains("its trace ends here"), "{message}");
+        assert!(message.contains("the trace of this process ends here"), "{message}");
         assert!(String::from_utf8_lossy(&output.stdout).contains(": right"), "{message}");
         let counts = Counts::read(&prefix, 2);
         let report = job::analyze(&copy);

@@ -182,7 +182,7 @@ fn inner_calls_of_romio_are_not_recorded() {
 fn file_size_limit_does_not_end_program() {
     mpi::each(|mpi| {
         let ran = hazards(mpi, 1, &["size-limit"]).succeed();
-        ran.reports("its trace ends here");
+        ran.reports("the trace of this process ends here");
         ran.reports("could not write to the end");
     });
 }
