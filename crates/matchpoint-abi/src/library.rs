@@ -52,8 +52,9 @@ impl Library {
         let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         // SAFETY: the library's author is responsible for its constructors and destructors.
         let library = unsafe { libloading::Library::new(&whole) };
-        let library = library
-            .map_err(|error| LoadError(format!("cannot load {}: {}", path.display(), reason(&error))))?;
+        let library = library.map_err(|error| {
+            LoadError(format!("cannot load {}: {}", path.display(), loader_message(&error)))
+        })?;
         let symbols = Symbols { library: &library, path };
         symbols.check_version()?;
         let create = symbols.function("mp_create")?;
@@ -71,7 +72,7 @@ impl Library {
 }
 
 /// Returns the loader's message, which `Display` of the error omits.
-fn reason(error: &libloading::Error) -> String {
+fn loader_message(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 

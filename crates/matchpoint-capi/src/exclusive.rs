@@ -45,7 +45,6 @@ pub(crate) trait CountedEngine: 'static {
     /// Addresses of the lengths of the posted and of the unexpected queue.
     fn lengths(&self) -> [&u64; 2];
 
-    /// Adds to the stored lengths.
     fn add_to_lengths(&mut self, posted: i64, unexpected: i64);
 
     /// Reads the lengths from the engine again.
@@ -177,7 +176,6 @@ impl<O: CountedEngine> Exclusive<O> {
     }
 }
 
-/// Allocates the engine for C.
 pub(crate) fn into_c_engine(engine: Box<dyn Engine>) -> *mut types::Engine {
     if !engine.as_any().is_some_and(|engine| engine.is::<Hybrid>()) {
         return Exclusive::new(Dynamic { engine, posted: 0, unexpected: 0 }).into_c_engine();

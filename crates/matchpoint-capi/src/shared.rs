@@ -28,13 +28,11 @@ thread_local! {
     static INNERMOST: Cell<*const Callback> = const { Cell::new(ptr::null()) };
 }
 
-/// Allocates the engine for C.
 pub(crate) fn into_c_engine(engine: Box<dyn Concurrent>) -> *mut types::Engine {
     Handle::into_c_engine(Shared(engine), |_| [ptr::null(); 2])
 }
 
 impl Shared {
-    /// Runs a callback of the program.
     fn run_callbacks<A>(&self, callback: impl FnOnce() -> A) -> A {
         let this = Callback { engine: self, outer: INNERMOST.get() };
         INNERMOST.set(&raw const this);
@@ -44,7 +42,6 @@ impl Shared {
         answer
     }
 
-    /// Returns true if this thread is in a callback of this engine.
     fn is_in_callback(&self) -> bool {
         let mut callback = INNERMOST.get();
         // SAFETY: each enclosing callback is still on the stack of this thread.

@@ -214,16 +214,16 @@ fn data_type(kind: Kind) -> DataType {
 fn schema() -> SchemaRef {
     let values =
         VALUES.iter().map(|column| Field::new(column.name, data_type(column.kind), !column.required));
-    let lists =
-        LISTS.iter().map(|column| Field::new(column.name, DataType::List(Arc::new(element(column))), false));
+    let lists = LISTS
+        .iter()
+        .map(|column| Field::new(column.name, DataType::List(Arc::new(element_field(column))), false));
     Arc::new(Schema::new(values.chain(lists).collect::<Vec<_>>()))
 }
 
-fn element(column: &Column) -> Field {
+fn element_field(column: &Column) -> Field {
     Field::new("element", data_type(column.kind), true)
 }
 
-/// Buffered values of one column.
 enum ValueColumn {
     Name(StringBuilder),
     U16(UInt16Builder),
@@ -273,7 +273,6 @@ impl ValueColumn {
     }
 }
 
-/// Buffered lists of one column.
 enum ListColumn {
     U32(ListBuilder<UInt32Builder>),
     I32(ListBuilder<Int32Builder>),
@@ -283,7 +282,7 @@ enum ListColumn {
 
 impl ListColumn {
     fn of(column: &Column) -> Self {
-        let field = element(column);
+        let field = element_field(column);
         match column.kind {
             Kind::U32 => ListColumn::U32(ListBuilder::new(UInt32Builder::new()).with_field(field)),
             Kind::I32 => ListColumn::I32(ListBuilder::new(Int32Builder::new()).with_field(field)),

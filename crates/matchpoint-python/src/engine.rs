@@ -45,7 +45,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Creates an engine by name.
     pub(crate) fn create(name: &str, counting: bool) -> PyResult<Self> {
         let built = if counting { engines::create_counting(name) } else { engines::create(name) };
         Ok(Engine { name: name.to_owned(), matcher: Mutex::new(built.map_err(wrong_argument)?) })
@@ -62,7 +61,6 @@ impl Engine {
     }
 }
 
-/// The exception for a call that the engine refused.
 fn refused(reason: Refused) -> PyErr {
     MatchpointError::new_err(format!("the engine refused the call: {reason}"))
 }

@@ -26,7 +26,6 @@ pub(crate) fn stream(table: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReade
     ArrowArrayStreamReader::try_new(stream).map_err(crate::errors::arrow_error)
 }
 
-/// Returns a column of a batch by name.
 pub(crate) fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a dyn Array> {
     let missing = || PyValueError::new_err(format!("the events have no column '{name}'"));
     batch.column_by_name(name).map(|array| array.as_ref()).ok_or_else(missing)

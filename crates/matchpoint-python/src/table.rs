@@ -49,7 +49,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates a table with these columns.
     pub(crate) fn new(columns: Vec<(&str, ArrayRef)>) -> PyResult<Self> {
         let fields = columns
             .iter()
@@ -192,13 +191,11 @@ impl Table {
     }
 }
 
-/// Returns a capsule with an Arrow schema.
 pub(crate) fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema).map_err(arrow_error)?;
     PyCapsule::new(py, schema, Some(c"arrow_schema".to_owned()))
 }
 
-/// Returns a capsule with an Arrow stream.
 pub(crate) fn stream_capsule<'py>(
     py: Python<'py>,
     reader: Box<dyn RecordBatchReader + Send>,
@@ -229,7 +226,6 @@ pub(crate) fn value<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyRe
     }
 }
 
-/// Escapes text for an HTML page or attribute.
 pub(crate) fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

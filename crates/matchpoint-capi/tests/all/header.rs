@@ -59,7 +59,6 @@ fn generated() -> String {
     String::from_utf8(header).unwrap()
 }
 
-/// Removes comments.
 fn without_comments(text: &str) -> String {
     let mut parts = text.split("/*");
     let first = parts.next().unwrap_or_default().to_owned();

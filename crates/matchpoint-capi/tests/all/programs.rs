@@ -67,7 +67,6 @@ fn short_example_runs_with_every_engine() {
     assert_eq!(unknown.status.code(), Some(1));
 }
 
-/// The names of the symbols of a library.
 #[cfg(target_os = "linux")]
 fn symbols(options: &[&str], library: &Path) -> Vec<String> {
     let text = stdout(std::process::Command::new("nm").args(options).arg(library));

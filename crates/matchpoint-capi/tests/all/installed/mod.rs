@@ -100,7 +100,6 @@ impl Installed {
         self.compile("cc", "-std=c99", source, name, &self.flags(&["--libs"]))
     }
 
-    /// Compiles a program with threads.
     pub fn c_with_threads(&self, source: &Path) -> PathBuf {
         let name = source.file_stem().unwrap().to_str().unwrap();
         let libraries = [&["-pthread".to_owned()][..], &self.flags(&["--libs"])].concat();
@@ -120,12 +119,10 @@ impl Installed {
         program
     }
 
-    /// The path of a file in the library's folder.
     pub fn library(&self, name: &str) -> PathBuf {
         self.prefix.join("lib").join(name)
     }
 
-    /// Compiles a C++ program.
     pub fn cpp(&self, source: &Path) -> PathBuf {
         self.compile("c++", "-std=c++17", source, "cpp", &self.flags(&["--libs"]))
     }
