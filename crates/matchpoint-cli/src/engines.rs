@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(named(&["list"]).lines().count(), 1);
         assert!(named(&["hybrid"]).starts_with("hybrid                one hash table"));
         assert!(named(&["hybrid"]).contains("\n    seed=random       key of"));
-        let wrapped = "else by\n                      context; a lock for each\n";
+        let wrapped = "selected by source\n                      where hints allow, else by context\n";
         assert!(named(&["sharded"]).ends_with(wrapped), "{}", named(&["sharded"]));
     }
 
