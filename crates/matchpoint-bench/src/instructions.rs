@@ -39,7 +39,7 @@ struct Sequence {
 const WINDOW: usize = 128;
 
 impl Sequence {
-    /// Posts the receives of a sequence, after the warm-up sequences of the benchmark.
+    /// Creates the engine, plays the warm-up sequences, and posts the receives of the measured sequence.
     fn new(engine: &str, scenario: Scenario, messages: usize) -> Result<Self, Box<dyn Error>> {
         let engine = engines::create(engine)?;
         let messages = scenario.messages(messages);

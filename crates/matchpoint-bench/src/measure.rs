@@ -87,7 +87,7 @@ fn workload(
         if !go_on(&format!("{job}, {name}")) {
             return Ok(None);
         }
-        candidates.push(Candidate::enter(name, &script, options)?);
+        candidates.push(MeasuredEngine::enter(name, &script, options)?);
     }
     let sum = player::sum(&script);
     for repetition in 0..REPETITIONS {
@@ -139,7 +139,7 @@ pub(crate) fn rounds_and_repetitions(took: Duration, budget: Duration) -> (usize
     (rounds, (affordable as usize).clamp(1, REPETITIONS))
 }
 
-struct Candidate {
+struct MeasuredEngine {
     engines: Engines,
     given_up: Option<Outcome>,
     attempts_mean: Option<f64>,
@@ -151,7 +151,7 @@ struct Candidate {
     wrong: bool,
 }
 
-impl Candidate {
+impl MeasuredEngine {
     fn enter(name: &str, script: &Script, options: &Options) -> Result<Self, NameError> {
         let mut engines = created(name, script, engines::create)?;
         player::set_up(&mut engines, script);
@@ -163,7 +163,7 @@ impl Candidate {
             took = shortest(options.budget, || player::rounds(&mut engines, script, 1).1);
         }
         let (rounds, repetitions) = rounds_and_repetitions(took, options.budget);
-        Ok(Candidate {
+        Ok(MeasuredEngine {
             engines,
             given_up,
             attempts_mean,

@@ -246,7 +246,7 @@ impl Cell<'_> {
         let steps = (f64::from(self.work_ns) / self.step_ns).round() as u32;
         let mut candidates = Vec::new();
         for (name, threads) in names(&self.options.engines, &self.options.threads) {
-            candidates.push(Candidate::enter(self, name, threads, steps)?);
+            candidates.push(MeasuredEngine::enter(self, name, threads, steps)?);
         }
         for candidate in &mut candidates {
             if !go_on() {
@@ -269,7 +269,7 @@ impl Cell<'_> {
     }
 }
 
-struct Candidate {
+struct MeasuredEngine {
     name: String,
     threads: Option<usize>,
     engine: Option<Box<dyn Engine>>,
@@ -284,7 +284,7 @@ struct Candidate {
     wrong: Option<String>,
 }
 
-impl Candidate {
+impl MeasuredEngine {
     fn enter(cell: &Cell<'_>, name: String, threads: Option<usize>, steps: u32) -> Result<Self, NameError> {
         let mut engine = match name.as_str() {
             NO_MATCHING => None,
@@ -292,7 +292,7 @@ impl Candidate {
         };
         let posted =
             engine.as_mut().map_or(Ok(()), |engine| post_unmatched(&mut **engine, cell.options.depth));
-        let mut candidate = Candidate {
+        let mut candidate = MeasuredEngine {
             name,
             threads,
             engine,

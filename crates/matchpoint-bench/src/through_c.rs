@@ -44,7 +44,7 @@ fn measure_job(
         if !go_on(&format!("{job}, {name}")) {
             return Ok(None);
         }
-        candidates.push(Candidate::enter(name, &script, part, &round, budget)?);
+        candidates.push(MeasuredEngine::enter(name, &script, part, &round, budget)?);
     }
     let sum = sum(&script);
     for repetition in 0..REPETITIONS {
@@ -59,7 +59,7 @@ fn measure_job(
     Ok(Some(candidates.into_iter().map(|candidate| candidate.cell(job)).collect()))
 }
 
-struct Candidate {
+struct MeasuredEngine {
     name: String,
     substitute: Option<String>,
     player: Player,
@@ -70,7 +70,7 @@ struct Candidate {
     is_wrong: bool,
 }
 
-impl Candidate {
+impl MeasuredEngine {
     fn enter(
         name: &str,
         script: &Script,
@@ -95,7 +95,16 @@ impl Candidate {
         }
         let (rounds, repetitions) = rounds_and_repetitions(took, budget);
         let (name, samples) = (name.to_owned(), Vec::new());
-        Ok(Candidate { name, substitute, player, given_up, rounds, repetitions, samples, is_wrong: false })
+        Ok(MeasuredEngine {
+            name,
+            substitute,
+            player,
+            given_up,
+            rounds,
+            repetitions,
+            samples,
+            is_wrong: false,
+        })
     }
 
     fn repeat(&mut self, repetition: usize, script: &Script, round: &Phases<'_>, sum: Sum) {

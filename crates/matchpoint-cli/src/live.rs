@@ -28,7 +28,7 @@ const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
 pub struct Live {
     watch: Watch,
-    below: Option<Arc<Mutex<Below>>>,
+    table: Option<Arc<Mutex<TableState>>>,
     forwarders: Vec<JoinHandle<()>>,
     begun: Instant,
     looked: Option<Instant>,
@@ -46,7 +46,7 @@ impl Live {
         }
         Live {
             watch: Watch::new(trace),
-            below: shown.then(Arc::default),
+            table: shown.then(Arc::default),
             forwarders: Vec::new(),
             begun: Instant::now(),
             looked: None,
@@ -58,25 +58,25 @@ impl Live {
         while self.forwarders.iter().any(|thread| !thread.is_finished()) && begun.elapsed() < OUTPUT_WAIT {
             thread::sleep(Duration::from_millis(5));
         }
-        if let Some(below) = &self.below {
-            locked(below).end();
+        if let Some(state) = &self.table {
+            locked(state).end();
         }
     }
 }
 
 impl Watcher for Live {
     fn on_start(&mut self, job: &mut Child) {
-        let Some(below) = &self.below else { return };
+        let Some(state) = &self.table else { return };
         if let Some(from) = job.stdout.take() {
-            self.forwarders.push(forward(from, Stream::Out, below.clone()));
+            self.forwarders.push(forward(from, Stream::Out, state.clone()));
         }
         if let Some(from) = job.stderr.take() {
-            self.forwarders.push(forward(from, Stream::Err, below.clone()));
+            self.forwarders.push(forward(from, Stream::Err, state.clone()));
         }
     }
 
     fn on_poll(&mut self) {
-        let every = if self.below.is_some() { REFRESH } else { INTERVAL };
+        let every = if self.table.is_some() { REFRESH } else { INTERVAL };
         if self.looked.unwrap_or(self.begun).elapsed() < every {
             return;
         }
@@ -87,13 +87,13 @@ impl Watcher for Live {
         if snapshot.state == JobState::Waiting {
             return;
         }
-        match &self.below {
-            Some(below) => {
+        match &self.table {
+            Some(state) => {
                 let (width, height) = terminal_size::terminal_size_of(io::stderr())
                     .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
                 // A character in the last column may wrap the line.
                 let lines = table::page(&snapshot, width.saturating_sub(1), height / 2, ROWS);
-                locked(below).show(lines, width);
+                locked(state).show(lines, width);
             }
             None => {
                 let passed = matchpoint_replay::format::seconds(self.begun.elapsed().as_secs_f64().round());
@@ -109,24 +109,28 @@ enum Stream {
     Err,
 }
 
-fn locked(below: &Mutex<Below>) -> MutexGuard<'_, Below> {
-    below.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(table: &Mutex<TableState>) -> MutexGuard<'_, TableState> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn forward(mut from: impl Read + Send + 'static, to: Stream, below: Arc<Mutex<Below>>) -> JoinHandle<()> {
+fn forward(
+    mut from: impl Read + Send + 'static,
+    to: Stream,
+    table: Arc<Mutex<TableState>>,
+) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut bytes = [0; 8192];
         loop {
             match from.read(&mut bytes) {
                 Ok(0) | Err(_) => return,
-                Ok(length) => locked(&below).print(to, &bytes[..length]),
+                Ok(length) => locked(&table).print(to, &bytes[..length]),
             }
         }
     })
 }
 
 #[derive(Default)]
-struct Below {
+struct TableState {
     lines: Vec<String>,
     width: usize,
     /// Lines of the terminal to erase before output.
@@ -136,7 +140,7 @@ struct Below {
     over: bool,
 }
 
-impl Below {
+impl TableState {
     fn show(&mut self, lines: Vec<String>, width: usize) {
         if !self.over {
             (self.lines, self.width) = (lines, width);

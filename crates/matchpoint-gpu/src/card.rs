@@ -513,7 +513,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_shared_memory_is_reported_with_size() {
+    fn small_shared_memory_of_card_is_reported() {
         let said = CardError::SharedMemory("match_matrix", 30_336, 16 << 10).to_string();
         assert!(said.contains("match_matrix needs 30 KiB") && said.contains("has 16 KiB"), "{said}");
         assert!(said.contains("hybrid"), "{said}");

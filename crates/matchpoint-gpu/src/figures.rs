@@ -25,7 +25,7 @@ pub enum Figure {
     Partitioned,
     /// Figure 6b: hashing without order.
     Hash,
-    /// Not in the paper: numbers within envelopes, with duplicates and wildcards.
+    /// Not in the paper: MPI's order by sequence numbers within each envelope, with duplicates and wildcards.
     Ordered,
     /// §VI-B and Table II: the cost of unexpected messages and compaction.
     Unexpected,

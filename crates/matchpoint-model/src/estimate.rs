@@ -63,7 +63,7 @@ impl ParameterEstimate {
         })
     }
 
-    /// Text of an invalid rate. A node rate that was never reached is infinite. The high end of any rate may
+    /// Error message for an invalid rate. A node rate that was never reached is infinite. The high end of any rate may
     /// be infinite, if the measurements give no upper end.
     pub(crate) fn rate_problem(&self, may_be_infinite: bool) -> Option<String> {
         let rule = if may_be_infinite {

@@ -31,7 +31,7 @@ const PPN: u32 = 16;
 /// Total bytes per process in figures 4, 5, 7 and 9. Read from the figures: the paper's text does not state the totals.
 const TOTALS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Maximum number of messages of a process in figures 4, 5, 7 and 9 (§4.1).
+/// Maximum number of messages that a process sends in figures 4, 5, 7 and 9 of the paper (§4.1).
 const MESSAGES_MAX: u64 = 10_000;
 
 const BYTES_MAX: u64 = 1_000_000;

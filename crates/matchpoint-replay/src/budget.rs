@@ -93,12 +93,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_engine_gets_limited_time() {
+    fn slow_engine_gets_limited_share_of_time() {
         let second = Duration::from_secs(1);
         for engines in 1..20u32 {
-            let passed = 1000 * second;
-            assert!(!is_used_up(passed / engines.max(2), engines as usize, passed), "{engines}");
-            assert!(is_used_up(passed * 7 / 10, engines as usize, passed), "{engines}");
+            let elapsed = 1000 * second;
+            assert!(!is_used_up(elapsed / engines.max(2), engines as usize, elapsed), "{engines}");
+            assert!(is_used_up(elapsed * 7 / 10, engines as usize, elapsed), "{engines}");
         }
         assert!(!is_used_up(second, 12, second));
         assert!(is_used_up(6 * second, 1, 2 * second));

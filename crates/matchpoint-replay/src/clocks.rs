@@ -68,13 +68,13 @@ mod tests {
     }
 
     #[test]
-    fn clocks_within_bounds_are_unchanged() {
+    fn clocks_within_measured_error_are_unchanged() {
         let clocks = Clocks::align(&[summary(0, &[(0, 100)]), summary(1, &[(90, 101)])]);
         assert_eq!((clocks.shifted, clocks.common(1, 90)), (0, 90));
     }
 
     #[test]
-    fn contradicting_clocks_are_shifted_into_bounds() {
+    fn contradicting_clocks_are_shifted_into_error() {
         let clocks = Clocks::align(&[summary(0, &[(0, 100)]), summary(1, &[(5000, 5100)])]);
         assert_eq!(clocks.shifted, 1);
         assert_eq!(clocks.common(1, 5050), 50);

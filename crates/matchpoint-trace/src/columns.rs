@@ -166,7 +166,7 @@ impl Row {
                 self.send(&send);
                 self.set(Value::recv_peer, peer(receive.source));
                 self.set(Value::recv_tag, tag(receive.tag));
-                self.maybe(Value::recv_bytes, receive.bytes);
+                self.set_optional(Value::recv_bytes, receive.bytes);
                 self.begun(request, status);
             }
             Action::Probe { args, found, status, handle, .. } => {
@@ -191,7 +191,7 @@ impl Row {
                 self.comm(parent);
                 self.set(Value::new_comm, comm.0);
                 if let NewComm::Split { color, key } = how {
-                    self.maybe(Value::color, color);
+                    self.set_optional(Value::color, color);
                     self.set(Value::key, key);
                 }
                 request.into_iter().for_each(|request| self.request(request));
@@ -207,8 +207,8 @@ impl Row {
         self.values[at as usize] = Some(value.into());
     }
 
-    /// A value above 63 bits is not a length.
-    fn maybe<T: TryInto<i64>>(&mut self, at: Value, value: Option<T>) {
+    /// Sets a column, if there is a value. A value above 63 bits is unknown.
+    fn set_optional<T: TryInto<i64>>(&mut self, at: Value, value: Option<T>) {
         self.values[at as usize] = value.and_then(|value| value.try_into().ok());
     }
 
@@ -220,25 +220,25 @@ impl Row {
         self.comm(args.comm);
         self.set(Value::peer, peer(args.dest));
         self.set(Value::tag, args.tag);
-        self.maybe(Value::bytes, args.bytes);
+        self.set_optional(Value::bytes, args.bytes);
     }
 
     fn receive(&mut self, args: &ReceiveArgs) {
         self.comm(args.comm);
         self.set(Value::peer, peer(args.source));
         self.set(Value::tag, tag(args.tag));
-        self.maybe(Value::bytes, args.bytes);
+        self.set_optional(Value::bytes, args.bytes);
     }
 
     fn collective(&mut self, comm: CommId, root: Option<u32>, bytes: Option<u64>) {
         self.comm(comm);
-        self.maybe(Value::root, root);
-        self.maybe(Value::bytes, bytes);
+        self.set_optional(Value::root, root);
+        self.set_optional(Value::bytes, bytes);
     }
 
     fn message(&mut self, handle: Option<HandleId>) {
         let handle = handle.filter(|&handle| handle != HandleId::NULL);
-        self.maybe(Value::message, handle.map(|handle| handle.0));
+        self.set_optional(Value::message, handle.map(|handle| handle.0));
     }
 
     fn begun(&mut self, request: Option<RequestId>, status: Option<Status>) {

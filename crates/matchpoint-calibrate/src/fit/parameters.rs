@@ -319,7 +319,7 @@ fn warn_of_rates(segments: &[Segment], rates: &[NodeRate], is_untried: bool, war
                  pairs are measured."
             )),
             NodeRate::Latency => warnings.push(format!(
-                "R_N has no effect on messages of {from} to {to} bytes: their time is latency."
+                "R_N, the rate of a node, has no effect on messages of {from} to {to} bytes: latency determines their time."
             )),
             NodeRate::NotMeasured => warnings.push(format!(
                 "No R_N of messages of {from} to {to} bytes: several pairs were not measured with messages whose \

@@ -170,7 +170,7 @@ fn undetermined_rate_is_unbounded() {
     assert!(matchpoint_model::machine::parse(&made.to_toml(), "machine.toml").is_ok());
 }
 
-/// Two times give α and R_b without an interval; several rounds give an interval. An unbounded value would
+/// A line through two measured times gives α and R_b without a confidence interval. Several rounds give an interval. An unbounded value would
 /// count as exact in the file.
 #[test]
 fn unbounded_parameter_is_reported_and_omitted() {

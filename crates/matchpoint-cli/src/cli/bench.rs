@@ -9,7 +9,7 @@ use clap::{Args, Command, Subcommand};
 
 use matchpoint_bench::rate::NO_MATCHING;
 
-use super::number::whole;
+use super::number::whole_number_parser;
 use super::{engine_name, engine_or_all};
 use crate::bench::defaults;
 use crate::wrap::wrap;
@@ -205,10 +205,10 @@ pub struct LatencyBench {
     pub engines: Vec<String>,
 
     /// Largest queue length
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = whole(1000..=16_000_000_u32, 1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = whole_number_parser(1000..=16_000_000_u32, 1_000_000))]
     pub entries: u32,
 
-    /// Seconds per stage; then the engine is stopped
+    /// Time limit of each stage of a scenario, in seconds. The benchmark stops a slower engine
     #[arg(long, value_name = "SECONDS", default_value = "0.4", value_parser = seconds)]
     pub budget: Duration,
 
@@ -225,17 +225,17 @@ pub struct RateBench {
     pub engines: Vec<String>,
 
     /// Numbers of threads [default: 1, 2, 4, 8, 16 and 32, up to the number of processors]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole(1..=64_u32, 2))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole_number_parser(1..=64_u32, 2))]
     pub threads: Vec<u32>,
 
     /// Messages per batch
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128, 1024],
-        value_parser = whole(1..=65536_u32, 128))]
+        value_parser = whole_number_parser(1..=65536_u32, 128))]
     pub windows: Vec<u32>,
 
     /// Protocol work per message, in nanoseconds (requested, not measured)
     #[arg(long, value_name = "NS,…", value_delimiter = ',', default_values_t = [0, 50, 200],
-        value_parser = whole(0..=1_000_000_u32, 50))]
+        value_parser = whole_number_parser(0..=1_000_000_u32, 50))]
     pub work_ns: Vec<u32>,
 
     /// Flush the caches before the messages of each sequence
@@ -259,7 +259,7 @@ pub struct CallerBench {
     pub engines: Vec<String>,
 
     /// Numbers of application threads [default: 1, 2, 4, 8, 16 and 32, up to the number of processors]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole(1..=1024_u32, 4))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole_number_parser(1..=1024_u32, 4))]
     pub threads: Vec<u32>,
 
     #[command(flatten)]
@@ -333,22 +333,22 @@ impl RateFiles {
 #[derive(Args, Debug)]
 pub struct Sequences {
     /// Messages of a sequence, or the largest multiple that fits into a window
-    #[arg(long, value_name = "K", default_value_t = 100, value_parser = whole(1..=1_000_000_u32, 100))]
+    #[arg(long, value_name = "K", default_value_t = 100, value_parser = whole_number_parser(1..=1_000_000_u32, 100))]
     pub messages: u32,
 
     /// Older posted receives that match nothing, for long queues and cold caches
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole(0..=10_000_000_u32, 1024))]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number_parser(0..=10_000_000_u32, 1024))]
     pub depth: u32,
 }
 
 #[derive(Args, Debug)]
 pub struct Repeats {
     /// Sequences, bursts or batches per repetition; fewer sequences if they are longer
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = whole(1..=1_000_000_u32, 500))]
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = whole_number_parser(1..=1_000_000_u32, 500))]
     pub repeats: u32,
 
     /// Repetitions, of which the median counts
-    #[arg(long, value_name = "N", default_value_t = 9, value_parser = whole(1..=1000_u32, 9))]
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = whole_number_parser(1..=1000_u32, 9))]
     pub repetitions: u32,
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use matchpoint_calibrate::plan::ROUNDS;
 
-use super::number::whole;
+use super::number::whole_number_parser;
 use super::size::{bytes, seconds};
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -55,7 +55,7 @@ pub struct Calibrate {
     pub max_bytes: u32,
 
     /// Largest number of messages at once
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1..=32_767_u32, 1000))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole_number_parser(1..=32_767_u32, 1000))]
     pub max_messages: u32,
 
     /// Bytes of all messages at once, whatever their number
@@ -67,7 +67,7 @@ pub struct Calibrate {
     pub seconds: f64,
 
     /// Rounds of all measurements, each in another order: differences between rounds widen the intervals
-    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = whole(1..=100, ROUNDS))]
+    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = whole_number_parser(1..=100, ROUNDS))]
     pub rounds: u32,
 
     /// Write parameters, measurements and residuals as JSON to this file (- is standard output, instead of the table)

@@ -8,7 +8,7 @@ use matchpoint_conformance::generate::SHAPES;
 use matchpoint_conformance::{OptionalCalls, Options};
 use matchpoint_replay::format::count;
 
-use super::number::{at_least, whole};
+use super::number::{at_least, whole_number_parser};
 
 const EXAMPLES: &str = "Examples:
   matchpoint check
@@ -71,11 +71,11 @@ pub struct Check {
     pub streams: u64,
 
     /// Events per stream
-    #[arg(long, value_name = "N", default_value_t = EVENTS, value_parser = whole(1..=10_000_000, EVENTS))]
+    #[arg(long, value_name = "N", default_value_t = EVENTS, value_parser = whole_number_parser(1..=10_000_000, EVENTS))]
     pub events: usize,
 
     /// Entries per queue in the four long streams; 0 omits them
-    #[arg(long, value_name = "N", default_value_t = DEEP, value_parser = whole(0..=10_000_000_u64, 5000))]
+    #[arg(long, value_name = "N", default_value_t = DEEP, value_parser = whole_number_parser(0..=10_000_000_u64, 5000))]
     pub deep: u64,
 
     /// First seed; the same seed makes the same streams

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Arg, Command};
 
-pub(super) fn whole<T>(
+pub(super) fn whole_number_parser<T>(
     range: RangeInclusive<T>,
     example: T,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn invalid_number_is_reported_with_range() {
-        let parse = whole(1..=100, 10_u32);
+        let parse = whole_number_parser(1..=100, 10_u32);
         assert_eq!((parse("1"), parse("100")), (Ok(1), Ok(100)));
         for text in ["", "0", "101", "-1", "x", "1.5", "99999999999999999999"] {
             assert_eq!(

@@ -8,7 +8,7 @@ use matchpoint_model::SearchOrder;
 use matchpoint_replay::{Arrivals, LogGp};
 
 use super::engine_or_all;
-use super::number::{at_least, whole};
+use super::number::{at_least, whole_number_parser};
 use super::size::seconds;
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -120,11 +120,11 @@ pub struct Exchanged {
 #[derive(Args, Clone, Debug)]
 pub struct Numbers {
     /// Bytes of a value
-    #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = whole(1..=1024_u64, 8))]
+    #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = whole_number_parser(1..=1024_u64, 8))]
     pub value_bytes: u64,
 
     /// Bytes of a column index
-    #[arg(long, value_name = "BYTES", default_value_t = 4, value_parser = whole(1..=1024_u64, 8))]
+    #[arg(long, value_name = "BYTES", default_value_t = 4, value_parser = whole_number_parser(1..=1024_u64, 8))]
     pub index_bytes: u64,
 }
 
@@ -197,7 +197,7 @@ pub struct PredictTrace {
     pub engines: Vec<String>,
 
     /// Phases of equal time, from the first message to the last
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole(1..=1000_u32, 10))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole_number_parser(1..=1000_u32, 10))]
     pub phases: u32,
 
     /// Arrival order: simulated, timestamps, at_wait, or recorded (only traces of run --record)
@@ -244,7 +244,7 @@ pub struct Validate {
     pub seconds: f64,
 
     /// Largest number of messages of HighVolumePingPong
-    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = whole(1..=5000_u32, 1000))]
+    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = whole_number_parser(1..=5000_u32, 1000))]
     pub max_messages: u32,
 
     /// C compiler of the MPI, if the launcher does not show it (srun)

@@ -123,7 +123,7 @@ impl Traced<'_> {
     fn subject(&self) -> String {
         let trace = &self.measured.trace;
         format!(
-            "{}: {} ranks, run time {}, replay {}",
+            "{}: {} ranks, run time {}, time in the replay {}",
             trace.path,
             count(trace.ranks.into()),
             seconds(self.measured.elapsed_s),

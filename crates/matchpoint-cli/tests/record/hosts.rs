@@ -79,7 +79,7 @@ fn clocks_of_hosts_are_compared() {
         return;
     }
     mpi::each(|mpi| {
-        // With these variables, the recorder takes all ranks for ranks of one host.
+        // These variables would make the recorder treat all ranks as ranks of one host.
         let before = "unset MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE";
         let ran = on_two_hosts(mpi, before, &mpi.example("halo27"), &[]).counting().succeed();
         let what = format!("{ran}");

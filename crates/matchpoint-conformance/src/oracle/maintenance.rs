@@ -74,7 +74,7 @@ impl Oracle {
         let is_queued = self.unexpected.iter().any(|message| message.envelope.context == context);
         let are_kept = are_kept_by_posted && !(hints.no_unexpected && is_queued);
         require_law(result == if are_kept { Ok(()) } else { Err(Refused::Hint) }, Law::Hints, || {
-            format!("Setting {hints:?} on {} returned {result:?}.", context.0)
+            format!("Setting {hints:?} on context {} returned {result:?}.", context.0)
         })?;
         if are_kept {
             self.hints.insert(context, hints);

@@ -155,7 +155,7 @@ impl<M: Machine> KernelEngine<M> {
         Ok((matched[0] != NONE).then(|| places[matched[0] as usize]))
     }
 
-    /// Searches for a probe. If the batch is refused, the host searches.
+    /// Searches on the card for a probe. If the card refuses the search, the host searches.
     fn find_for_probe(&mut self, selector: &Selector) -> Option<usize> {
         self.admit(selector).ok()?;
         self.find_unexpected(selector).unwrap_or_else(|_| {

@@ -304,8 +304,8 @@ fn persistent_kernel_prevents_loading() {
 /// Loading the engine's kernel would wait for the persistent kernel. The engine uses its fallback engine, and
 /// later the card.
 #[test]
-fn engine_matches_again_after_persistent_kernel() {
-    with_fake_driver("engine_matches_again_after_persistent_kernel", |driver| {
+fn engine_uses_card_after_persistent_kernel() {
+    with_fake_driver("engine_uses_card_after_persistent_kernel", |driver| {
         matchpoint::engines::register(matchpoint_gpu::engines::SPECS);
         let card = Card::open(0).unwrap();
         let resident = Resident::start(&card, Layout::Packed, 1).unwrap();

@@ -132,7 +132,7 @@ impl Snapshot {
         rows
     }
 
-    /// The sum over all ranks, which is measured if the lengths of all ranks are measured.
+    /// The sum over all ranks. The sum counts as measured, not derived from calls, if every rank's length is measured.
     pub fn total(&self, length: impl Fn(&Row) -> QueueLength) -> QueueLength {
         let all = self.rows.iter().map(length);
         all.fold(QueueLength { entries: 0, measured: !self.rows.is_empty() }, |sum, one| QueueLength {

@@ -119,8 +119,8 @@ fn rank_without_calls_is_missing() {
     assert_eq!((description.calls_left_out, &description.ended_early[..]), (7, &[][..]));
     assert_eq!(
         description.notes[0],
-        "1 file ends early (its process died or could not write, or the trace was copied in part): rank 1, without \
-         calls."
+        "1 file ends early (its process died or could not write, or the trace was copied in part): rank 1 before \
+         its first call."
     );
     let refused = |name: &str, files: &[(u32, Vec<u8>)]| open(&folder(name, files, None)).err().unwrap();
     let error = refused("all-silent", &[(0, headed(0, None)), (1, headed(1, None))]);
@@ -229,7 +229,7 @@ fn killed_process_has_time_of_last_call() {
         trace.description().notes,
         [
             "2 files end early (their processes died or could not write, or the trace was copied in part): rank 1 \
-             after 0.000 s, rank 2, without calls."
+             after 0.000 s, rank 2 before its first call."
         ]
     );
     assert_eq!((trace.present(), calls(&*trace, 1).len()), (&[0, 1, 3][..], 6));

@@ -28,7 +28,8 @@ use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 
-/// Slots for spread contexts. Of two contexts with the same slot, only the first is spread.
+/// Number of slots for contexts with entries in several shards. If two contexts hash to one slot, only the first context
+/// uses several shards.
 const SPREAD: usize = 256;
 
 /// One lock with its data, in separate cache lines.

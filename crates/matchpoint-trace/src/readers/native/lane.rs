@@ -33,7 +33,7 @@ pub(super) struct Lane {
     buffer: Vec<u8>,
     pub at: usize,
     until: usize,
-    /// Position in the separate times of the block, if any.
+    /// Position in the block's column of times. `None`: the times are in the calls.
     times: Option<usize>,
     ticks: u64,
     pub last: LastHandles,

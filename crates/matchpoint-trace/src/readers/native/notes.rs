@@ -115,7 +115,7 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
             let unfinished = unfinished_calls(facts);
             match last_s(file, facts) {
                 Some(seconds) => format!("rank {rank} after {seconds:.3} s{unfinished}"),
-                None => format!("rank {rank}, without calls{unfinished}"),
+                None => format!("rank {rank} before its first call{unfinished}"),
             }
         })
         .collect();

@@ -67,7 +67,7 @@ impl Index {
         Err(0)
     }
 
-    /// Adds the next messages of the log to the index.
+    /// Adds a bounded number of messages to the index: the oldest of the log that the index lacks.
     #[inline(never)]
     fn extend(&mut self, log: &Log) -> Result<(), Refused> {
         if self.untouched > 0 {

@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn part_is_settled_before_delivery() {
+    fn part_has_matches_before_delivery() {
         let mut block = Block::<FullProtocol>::default();
         block.begin(6, 2, 8, PollLimit { polls: 0 }).expect("memory suffices");
         let wanted = Wanted { block: &block, taken: RefCell::default() };

@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn sources_without_entries_are_zeros() {
-        // Average 4, median 2, quartiles 0 and 7.
+        // The entries of six sources, of which three have none: average 4, median 2, quartiles 0 and 7.
         for (metric, expected) in [(Metric::Average, 4.0), (Metric::Median, 2.0), (FENCE(0.0), 7.0)] {
             assert_eq!(metric.edge_point(&[4, 8, 12], 3), expected, "{metric:?}");
         }
