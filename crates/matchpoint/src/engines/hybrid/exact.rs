@@ -161,34 +161,36 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// Handles a message if [`Hybrid::gate`] is not 0, for example while receives with wildcards are posted.
-    /// Without a match, a call with `QUEUES` queues the message, and other calls return the place.
+    /// Without a match, a call with `IS_QUEUED` queues the message, and other calls return the place.
     #[inline(never)]
-    fn arrive_gated<const QUEUES: bool>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+    fn arrive_gated<const IS_QUEUED: bool>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
         if self.gate & !NO_ROOM != WILD {
-            return self.arrive_slowly::<QUEUES>(id, key, hash);
+            return self.arrive_slowly::<IS_QUEUED>(id, key, hash);
         }
         let slot = self.table.row.slot_mut(self.table.row.home(hash));
+        // The number of the exact receive, or of no receive.
         let before = if slot.has_one(key, POSTED) { slot.entry().number } else { u64::MAX };
         if before == u64::MAX && slot.mark != 0 {
-            return self.arrive_slowly::<QUEUES>(id, key, hash);
+            return self.arrive_slowly::<IS_QUEUED>(id, key, hash);
         }
         if let Some(id) = self.wildcards.take_before(key, before, &mut self.effort) {
             self.gate &= if self.wildcards.len() == 0 { !WILD } else { !0 };
             self.count_taken::<UNEXPECTED>(Entry { id, number: 0 })
         } else if before < u64::MAX {
+            // No older receive with wildcards accepts the message.
             let entry = slot.take();
             self.count_taken::<UNEXPECTED>(entry)
-        } else if QUEUES && self.gate == WILD {
+        } else if IS_QUEUED && self.gate == WILD {
             slot.fill(key, id, self.log.mark);
             self.count_queued::<UNEXPECTED>(key)
         } else {
-            self.arrive_slowly::<QUEUES>(id, key, hash)
+            self.arrive_slowly::<IS_QUEUED>(id, key, hash)
         }
     }
 
     #[inline(never)]
-    fn arrive_slowly<const QUEUES: bool>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
-        if QUEUES && self.gate & (NO_ROOM | MOVING) != 0 {
+    fn arrive_slowly<const IS_QUEUED: bool>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+        if IS_QUEUED && self.gate & (NO_ROOM | MOVING) != 0 {
             // After a failed allocation, a message without a matching receive is refused.
             _ = (self.table.begin(), self.log.make_room());
             self.set_gates();
@@ -198,7 +200,7 @@ impl<E: Effort> Hybrid<E> {
                 return Outcome::took(id);
             }
         }
-        if !QUEUES {
+        if !IS_QUEUED {
             return Outcome::none_at(Place(hash | HASHED));
         }
         if self.gate & HINTED != 0 && self.hints.admit_unexpected(Pair(key.pair).context()).is_err() {
