@@ -61,7 +61,7 @@ impl<T: QueueEntry + Copy> AgedQueue<T> {
         self.by_age.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         self.by_age.values()
     }
 

@@ -68,11 +68,11 @@ impl Block {
     /// Takes the oldest entry of the block, unless the block has only one entry.
     pub(super) fn take_unless_last(&mut self) -> Option<Entry> {
         let first = self.first as usize;
-        if first + 1 >= self.end as usize {
-            return None;
-        }
-        self.first += 1;
-        self.entries.get(first).copied()
+        (self.first + 1 < self.end).then(|| {
+            self.first += 1;
+            // SAFETY: `first` is less than `end`, and `push` ends at the length of `entries`.
+            unsafe { *self.entries.get_unchecked(first) }
+        })
     }
 }
 
@@ -146,6 +146,17 @@ impl Duplicates {
             self[link].next = std::mem::replace(&mut self.free, link);
         }
         Ok(())
+    }
+
+    /// Appends an entry to a ring, or (`is_added` is false) takes the oldest entry. Returns `None` if the call
+    /// would add or remove a block.
+    #[inline(always)]
+    pub(super) fn exchange(&mut self, head: Link, is_added: bool, entry: Entry) -> Option<Option<Entry>> {
+        if is_added {
+            let tail = self[head].before;
+            return self[tail].push(entry).then_some(None);
+        }
+        self[head].take_unless_last().map(Some)
     }
 
     /// Appends an entry to a ring.

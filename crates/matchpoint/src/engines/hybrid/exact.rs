@@ -5,28 +5,30 @@ use super::row::{NEXT, NUMBER, POSTED, UNEXPECTED};
 use super::table::{At, Exchange, Hashed};
 use super::{HASHED, HINTED, Hybrid, MOVING, NO_ROOM, WILD};
 use crate::effort::Effort;
-use crate::engine::{Engine, MsgId, Outcome, Place, Queue};
+use crate::engine::{Engine, Outcome, Place, Queue};
 use crate::envelope::{Pair, Selector, Tag};
 
 /// Posts and arrivals with arguments in registers, for the C interface.
 impl<E: Effort> Hybrid<E> {
     /// Posts an exact receive, like [`Engine::post_exact`].
     pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
-        self.post_key(id, self.hashed(Key::new(pair, tag), Place::default()))
+        self.exchange::<POSTED>(id, self.hashed(Key::new(pair, tag), Place::default()))
     }
 
     /// Posts any receive, like [`Engine::queue_receive`]; without a place, like [`Engine::post_selector`].
     #[inline(always)]
     pub fn post_open_words(&mut self, id: u64, selector: &Selector, place: Place) -> Outcome {
         let pattern = Pattern::of(selector);
-        if self.gate & HINTED != 0 && self.hints.admit(selector).is_err() {
-            return Outcome::HINT;
-        }
         if pattern.class == Class::EXACT {
-            return self.post_key(id, self.hashed(pattern.key, place));
+            return self.exchange::<POSTED>(id, self.hashed(pattern.key, place));
         }
-        let Pattern { key: Key { pair, tag }, class } = pattern;
-        self.post_wildcard(id, Pair(pair), tag, class.ignore)
+        let entry = self.new_entry::<POSTED>(id);
+        let is_miss = self.gate & HINTED == 0 && self.log.len == 0;
+        if is_miss && self.wildcards.add_to_list(pattern, entry) {
+            self.gate |= WILD;
+            return self.count_queued::<POSTED>(pattern.key);
+        }
+        self.post_wildcard(id, Pair(pattern.key.pair), pattern.key.tag, pattern.class.ignore)
     }
 
     /// Handles a message, like [`Engine::queue_message`]; without a place, like [`Engine::arrive`].
@@ -36,10 +38,7 @@ impl<E: Effort> Hybrid<E> {
         if self.gate == 0 {
             return self.exchange::<UNEXPECTED>(id, (key, hash));
         }
-        if place.0 & HASHED != 0 && self.gate == WILD && self.missed == (Pattern::exact(key), self.posts) {
-            return self.exchange_slowly::<UNEXPECTED>(id, key);
-        }
-        self.arrive_gated(id, key, hash)
+        self.arrive_gated::<true>(id, key, hash)
     }
 
     /// [`Engine::take_receive`], with the place after a search without a match.
@@ -50,10 +49,10 @@ impl<E: Effort> Hybrid<E> {
             match self.table.exchange(key, self.table.row.home(hash), UNEXPECTED) {
                 Exchange::Vacant(_) => return Outcome::none_at(Place(hash | HASHED)),
                 Exchange::Took(entry) => return self.count_taken::<UNEXPECTED>(entry),
-                Exchange::Present | Exchange::Other => {}
+                Exchange::Duplicates(..) | Exchange::Present | Exchange::Other => {}
             }
         }
-        self.take_receive_slowly(key, hash)
+        self.arrive_gated::<false>(0, key, hash)
     }
 
     /// [`Engine::matched_probe`], with the place after a search without a match.
@@ -64,7 +63,7 @@ impl<E: Effort> Hybrid<E> {
             match self.table.exchange(pattern.key, self.table.row.home(hash), POSTED) {
                 Exchange::Vacant(_) => return Outcome::none_at(Place(hash | HASHED)),
                 Exchange::Took(entry) => return self.count_taken::<POSTED>(entry),
-                Exchange::Present | Exchange::Other => {}
+                Exchange::Duplicates(..) | Exchange::Present | Exchange::Other => {}
             }
         }
         self.matched_probe_slowly(selector, hash)
@@ -72,45 +71,37 @@ impl<E: Effort> Hybrid<E> {
 }
 
 impl<E: Effort> Hybrid<E> {
-    /// Posts a receive without wildcards.
-    #[inline(always)]
-    fn post_key(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
-        if self.gate & MOVING != 0 {
-            return self.exchange_slowly::<POSTED>(id, key);
-        }
-        self.exchange::<POSTED>(id, (key, hash))
-    }
-
     /// Rules 2 and 3 of the contract for an entry of the queue `QUEUE`: takes the oldest entry of the key in
-    /// the other queue, or queues the entry. The table must be ready.
+    /// the other queue, or queues the entry. For a message, the table must be ready.
     #[inline(always)]
     fn exchange<const QUEUE: u64>(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
-        let home = self.table.row.home(hash);
-        match self.table.exchange(key, home, QUEUE) {
+        if QUEUE == POSTED && self.gate & MOVING != 0 {
+            return self.exchange_slowly::<QUEUE>(id, key);
+        }
+        match self.table.exchange(key, self.table.row.home(hash), QUEUE) {
             Exchange::Vacant(slot) => {
                 slot.fill(key, id, if QUEUE == POSTED { self.posts } else { self.log.mark });
                 self.count_queued::<QUEUE>(key)
             }
             Exchange::Took(entry) => self.count_taken::<QUEUE>(entry),
-            Exchange::Present => self.exchange_duplicate::<QUEUE>(id, key, home),
+            Exchange::Duplicates(head, is_added) => {
+                let entry = self.new_entry::<QUEUE>(id);
+                match self.table.duplicates.exchange(head, is_added, entry) {
+                    Some(exchanged) => self.finish_exchange::<QUEUE>(key, exchanged),
+                    None => self.exchange_present::<QUEUE>(id, key, hash),
+                }
+            }
+            Exchange::Present => self.exchange_present::<QUEUE>(id, key, hash),
             Exchange::Other => self.exchange_displaced::<QUEUE>(id, key, hash),
-        }
-    }
-
-    /// Does [`exchange`](Self::exchange) for a home slot that has the key.
-    #[inline(never)]
-    fn exchange_duplicate<const QUEUE: u64>(&mut self, id: u64, key: Key, home: At) -> Outcome {
-        match self.table.exchange_duplicate(home, QUEUE, self.new_entry::<QUEUE>(id)) {
-            Some(exchanged) => self.finish_exchange::<QUEUE>(key, exchanged),
-            None => self.exchange_present::<QUEUE>(id, key, home),
         }
     }
 
     /// Does [`exchange`](Self::exchange) for a home slot that has the key, if duplicates begin, or a block of
     /// duplicates begins or ends.
     #[inline(never)]
-    fn exchange_present<const QUEUE: u64>(&mut self, id: u64, key: Key, home: At) -> Outcome {
-        let exchanged = self.table.exchange_at(home, QUEUE, self.new_entry::<QUEUE>(id));
+    fn exchange_present<const QUEUE: u64>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+        let (home, entry) = (self.table.row.home(hash), self.new_entry::<QUEUE>(id));
+        let exchanged = self.table.exchange_at(home, QUEUE, entry);
         exchanged.map_or_else(Outcome::refused, |exchanged| self.finish_exchange::<QUEUE>(key, exchanged))
     }
 
@@ -153,8 +144,12 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn post_wildcard(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
         let pattern = Pattern::new(pair, tag, ignore);
+        if self.gate & HINTED != 0 && self.hints.admit(&Selector::of(pair, tag, ignore)).is_err() {
+            return Outcome::HINT;
+        }
         if self.log.len() > 0 && self.missed != (pattern, self.log.next_age()) {
-            if let Some(at) = self.find_message(&pattern, true) {
+            // A copy, so that only this branch writes a pattern to memory.
+            if let Some(at) = self.find_message(&{ pattern }, true) {
                 return Outcome::took(self.take_message(at));
             }
         }
@@ -166,32 +161,36 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// Handles a message if [`Hybrid::gate`] is not 0, for example while receives with wildcards are posted.
+    /// Without a match, a call with `IS_QUEUED` queues the message, and other calls return the place.
     #[inline(never)]
-    fn arrive_gated(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
-        if let Some(id) = self.take_wildcard(key, hash) {
-            return self.count_taken::<UNEXPECTED>(Entry { id, number: 0 });
+    fn arrive_gated<const IS_QUEUED: bool>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+        if self.gate & !NO_ROOM != WILD {
+            return self.arrive_slowly::<IS_QUEUED>(id, key, hash);
         }
-        self.arrive_slowly(id, key)
+        let slot = self.table.row.slot_mut(self.table.row.home(hash));
+        // The number of the exact receive, or of no receive.
+        let before = if slot.has_one(key, POSTED) { slot.entry().number } else { u64::MAX };
+        if before == u64::MAX && slot.mark != 0 {
+            return self.arrive_slowly::<IS_QUEUED>(id, key, hash);
+        }
+        if let Some(id) = self.wildcards.take_before(key, before, &mut self.effort) {
+            self.gate &= if self.wildcards.len() == 0 { !WILD } else { !0 };
+            self.count_taken::<UNEXPECTED>(Entry { id, number: 0 })
+        } else if before < u64::MAX {
+            // No older receive with wildcards accepts the message.
+            let entry = slot.take();
+            self.count_taken::<UNEXPECTED>(entry)
+        } else if IS_QUEUED && self.gate == WILD {
+            slot.fill(key, id, self.log.mark);
+            self.count_queued::<UNEXPECTED>(key)
+        } else {
+            self.arrive_slowly::<IS_QUEUED>(id, key, hash)
+        }
     }
 
-    /// Takes the oldest receive with wildcards that accepts a message, if a free slot shows that no other receive does.
-    #[inline(always)]
-    fn take_wildcard(&mut self, key: Key, hash: u64) -> Option<u64> {
-        if self.gate & !NO_ROOM != WILD || self.table.row.slot(self.table.row.home(hash)).mark != 0 {
-            return None;
-        }
-        let taken = self.wildcards.take_listed(key, &mut self.effort);
-        let taken = taken.or_else(|| self.wildcards.take_in_class(key));
-        let taken = taken.or_else(|| self.wildcards.take(key, u64::MAX, &mut self.effort));
-        if self.wildcards.len == 0 {
-            self.gate &= !WILD;
-        }
-        taken
-    }
-
     #[inline(never)]
-    fn arrive_slowly(&mut self, id: u64, key: Key) -> Outcome {
-        if self.gate & (NO_ROOM | MOVING) != 0 {
+    fn arrive_slowly<const IS_QUEUED: bool>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+        if IS_QUEUED && self.gate & (NO_ROOM | MOVING) != 0 {
             // After a failed allocation, a message without a matching receive is refused.
             _ = (self.table.begin(), self.log.make_room());
             self.set_gates();
@@ -200,6 +199,9 @@ impl<E: Effort> Hybrid<E> {
             if let Some(id) = self.take_for(key) {
                 return Outcome::took(id);
             }
+        }
+        if !IS_QUEUED {
+            return Outcome::none_at(Place(hash | HASHED));
         }
         if self.gate & HINTED != 0 && self.hints.admit_unexpected(Pair(key.pair).context()).is_err() {
             return Outcome::HINT;
@@ -251,32 +253,11 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
-    /// [`Engine::take_receive`] in all cases.
-    #[inline(never)]
-    fn take_receive_slowly(&mut self, key: Key, hash: u64) -> Outcome {
-        if let Some(id) = self.take_wildcard(key, hash) {
-            return self.count_taken::<UNEXPECTED>(Entry { id, number: 0 });
-        }
-        match self.take_for(key) {
-            Some(id) => Outcome::took(id),
-            None => {
-                self.missed = (Pattern::exact(key), self.posts);
-                Outcome::none_at(Place(hash | HASHED))
-            }
-        }
-    }
-
     /// [`Engine::matched_probe`] in all cases.
     #[inline(never)]
     fn matched_probe_slowly(&mut self, selector: &Selector, hash: u64) -> Outcome {
         let found = self.find_admitted(selector, true);
         found.map_or(Outcome::none_at(Place(hash | HASHED)), |at| Outcome::took(self.take_message(at)))
-    }
-
-    /// [`Engine::probe`] in all cases.
-    pub(super) fn probe_slowly(&mut self, selector: &Selector) -> Option<MsgId> {
-        let at = self.find_admitted(selector, false)?;
-        Some(MsgId(self.table.first(at).entry.id))
     }
 
     /// [`Engine::cancel`] in all cases.
@@ -289,7 +270,7 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// Where the message is that a receive with this selector takes, unless a hint refuses the receive.
-    fn find_admitted(&mut self, selector: &Selector, is_taken: bool) -> Option<At> {
+    pub(super) fn find_admitted(&mut self, selector: &Selector, is_taken: bool) -> Option<At> {
         self.hints.admit(selector).ok()?;
         self.find_message(&Pattern::of(selector), is_taken)
     }
@@ -298,13 +279,11 @@ impl<E: Effort> Hybrid<E> {
     #[inline(always)]
     pub(super) fn take_for(&mut self, key: Key) -> Option<u64> {
         let (found, compared) = self.table.find(key);
-        self.effort.examined(Queue::Posted, if self.posted_len() > 0 { compared } else { 0 });
+        self.effort.examined(Queue::Posted, compared);
         let exact = found.filter(|&at| self.table.row.slot(at).queue() == POSTED);
         let before = exact.map_or(u64::MAX, |at| self.table.first(at).entry.number);
-        let id = match self.wildcards.take(key, before, &mut self.effort) {
-            Some(id) => id,
-            None => self.table.pop(exact?).id,
-        };
+        let taken = self.wildcards.take(key, before, &mut self.effort);
+        let id = taken.or_else(|| Some(self.table.pop(exact?).id))?;
         self.posted -= 1;
         self.entry_left();
         self.table.move_some();

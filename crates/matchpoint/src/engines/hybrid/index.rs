@@ -52,7 +52,7 @@ impl Index {
     /// `is_taken`, the entry of this message is removed.
     fn first<E: Effort>(&mut self, key: Key, is_taken: bool, log: &Log, effort: &mut E) -> Result<u64, u64> {
         for _ in 0..STALE {
-            let (found, compared) = self.messages.find(key);
+            let (found, compared) = self.messages.table.find(key);
             effort.examined(Queue::Unexpected, compared);
             let Some(at) = found else { return Err(self.end) };
             let Entry { id: number, number: age } = self.messages.table.first(at).entry;
@@ -81,7 +81,7 @@ impl Index {
             if cost > STEP {
                 break;
             }
-            self.messages.add(key, Entry { id: number, number: age })?;
+            self.messages.add(self.messages.class.masked(key), Entry { id: number, number: age })?;
             self.end = age + 1;
         }
         Ok(())

@@ -63,7 +63,7 @@ impl Block {
 pub(super) struct Log {
     /// The mark of the next message: the message's number, and the flag of the unexpected queue.
     pub(super) mark: u64,
-    /// The first number after the numbers of the last block.
+    /// The first mark after the marks of the last block.
     end: u64,
     /// Number of queued messages.
     pub(super) len: u64,
@@ -129,7 +129,7 @@ impl Log {
 
     /// True if a block of the list has a free lane for the next message.
     pub(super) fn has_room(&self) -> bool {
-        self.next() < self.end
+        self.mark < self.end
     }
 
     /// Appends a message to a log that [has room](Self::has_room). Returns whether the log has room for
@@ -162,7 +162,7 @@ impl Log {
         self.waiting[block as usize] = u64::MAX;
         self.age += LANE;
         self.mark = (u64::from(block) * LANE) << NUMBER | UNEXPECTED;
-        self.end = (u64::from(block) + 1) * LANE;
+        self.end = self.mark + LANE * NEXT;
         Ok(())
     }
 

@@ -37,8 +37,7 @@
 //!   valid within one call.
 //! * An index has all messages with an age below the index's `end`. Ages are never reused, so an index stores
 //!   no block.
-//! * `posted` and `log.len` count the entries of both queues. `wildcards.len` counts the posted receives with
-//!   wildcards a second time.
+//! * `posted` and `log.len` count the entries of both queues, receives with wildcards included.
 //!
 //! The hash function has random seeds, drawn once per process. A peer without knowledge of the seeds has no
 //! known way to choose colliding keys.
@@ -89,7 +88,7 @@ use index::Indexes;
 use key::{Class, Hashing, Key, Pattern};
 use log::Log;
 use row::{POSTED, UNEXPECTED};
-use table::{At, Exchange, Hashed, Table};
+use table::{At, Hashed, Table};
 use wildcards::Wildcards;
 
 pub(super) const SPEC: Spec = Spec {
@@ -107,10 +106,8 @@ pub(super) const SPEC: Spec = Spec {
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     let seed: String = arguments.get("seed")?;
-    let hashing = match &*seed {
-        "random" => Hashing::of_process(),
-        _ => Hashing::of_seed(arguments.get("seed")?),
-    };
+    let is_random = seed == "random";
+    let hashing = if is_random { Hashing::of_process() } else { Hashing::of_seed(arguments.get("seed")?) };
     Ok(if counting {
         Box::new(Hybrid::<Attempts>::new(hashing))
     } else {
@@ -160,8 +157,8 @@ pub struct Hybrid<E: Effort = ()> {
     wildcards: Wildcards,
     indexes: Indexes,
     retired: Retired,
-    /// The last search without a match: the pattern, and the mark or age of the next entry in the searched
-    /// queue. Until an entry joins that queue, another search for the pattern also fails.
+    /// The last wildcard search of the log without a match: the pattern, and the age of the next message. Until
+    /// this message arrives, another search for the pattern also fails.
     missed: (Pattern, u64),
     hints: HintTable,
     peak_bytes: u64,
@@ -210,7 +207,7 @@ impl<E: Effort> Hybrid<E> {
     fn set_gates(&mut self) {
         let gate = |bit, is_set| if is_set { bit } else { 0 };
         self.gate = gate(HINTED, self.hints.can_refuse())
-            | gate(WILD, self.wildcards.len > 0)
+            | gate(WILD, self.wildcards.len() > 0)
             | gate(NO_ROOM, !self.log.has_room())
             | gate(MOVING, !self.table.is_ready());
         if self.gate & MOVING != 0 {
@@ -306,7 +303,8 @@ impl<E: Effort> Engine for Hybrid<E> {
                 return None;
             }
         }
-        self.probe_slowly(selector)
+        let at = self.find_admitted(selector, false)?;
+        Some(MsgId(self.table.first(at).entry.id))
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
@@ -318,13 +316,12 @@ impl<E: Effort> Engine for Hybrid<E> {
     fn cancel(&mut self, receive: &Receive) -> bool {
         let pattern = Pattern::of(&receive.selector);
         if self.gate & MOVING == 0 && pattern.class == Class::EXACT {
-            let home = self.table.row.home(self.table.hashing.hash(pattern.key));
-            if self.table.row.slot(home).entry().id == receive.id.0 {
-                if let Exchange::Took(_) = self.table.exchange(pattern.key, home, UNEXPECTED) {
-                    self.posted -= 1;
-                    self.entry_left();
-                    return true;
-                }
+            let slot = self.table.row.slot_mut(self.table.row.home(self.table.hashing.hash(pattern.key)));
+            if slot.id == receive.id.0 && slot.has_one(pattern.key, POSTED) {
+                slot.clear();
+                self.posted -= 1;
+                self.entry_left();
+                return true;
             }
         }
         self.cancel_slowly(receive.id.0, &pattern)

@@ -59,6 +59,13 @@ impl Slot {
         self.mark = mark;
     }
 
+    /// Takes the only entry of the key.
+    pub(super) fn take(&mut self) -> Entry {
+        let entry = self.entry();
+        self.clear();
+        entry
+    }
+
     /// Removes the key from the slot.
     pub(super) fn clear(&mut self) {
         self.mark &= PASSED;
@@ -71,6 +78,11 @@ impl Slot {
     /// The flag of the queue that the key's entries are in.
     pub(super) fn queue(&self) -> u64 {
         self.mark & QUEUES
+    }
+
+    /// True if the slot has the key, with one entry in this queue.
+    pub(super) fn has_one(&self, key: Key, queue: u64) -> bool {
+        self.mark & (QUEUES | MANY) == queue && self.tag == key.tag && self.pair == key.pair
     }
 
     pub(super) fn has_many(&self) -> bool {

@@ -24,7 +24,10 @@ pub(super) enum Exchange<'a> {
     Vacant(&'a mut Slot),
     /// The call took the key's only entry, which was in the other queue.
     Took(Entry),
-    /// The home slot has the key, with duplicates or in the same queue. The table is unchanged.
+    /// The home slot has the key, with these duplicates, in the same queue (true) or in the other queue. The
+    /// table is unchanged.
+    Duplicates(Link, bool),
+    /// The home slot has the key, in the same queue. The table is unchanged.
     Present,
     /// The home slot has another key, or other keys pass the slot. The table is unchanged.
     Other,
@@ -74,27 +77,12 @@ impl Table {
             return Exchange::Other;
         }
         if slot.mark & (QUEUES | MANY) == QUEUES ^ queue {
-            let entry = slot.entry();
-            slot.clear();
-            return Exchange::Took(entry);
+            return Exchange::Took(slot.take());
+        }
+        if slot.has_many() {
+            return Exchange::Duplicates(slot.head(), slot.mark & queue != 0);
         }
         if slot.is_used() { Exchange::Present } else { Exchange::Other }
-    }
-
-    /// Does [`exchange`](Self::exchange) for the duplicates in slot `at`. Returns `None` if the slot has no
-    /// duplicates, or if the call would add or remove a block.
-    #[inline(always)]
-    pub(super) fn exchange_duplicate(&mut self, at: At, queue: u64, entry: Entry) -> Option<Exchanged> {
-        let slot = self.row.slot(at);
-        if !slot.has_many() {
-            return None;
-        }
-        let head = slot.head();
-        if slot.queue() == queue {
-            let tail = self.duplicates[head].before;
-            return self.duplicates[tail].push(entry).then_some(None);
-        }
-        self.duplicates[head].take_unless_last().map(Some)
     }
 
     /// Does [`exchange`](Self::exchange) if the home slot has another key. Returns `None` if the key has
@@ -287,24 +275,19 @@ impl ClassTable {
         ClassTable { class, table: Table::new(hashing), queue, len: 0 }
     }
 
-    /// Adds an entry, which becomes the youngest of its key.
+    /// Adds an entry under a masked key. The entry becomes the youngest of its key.
     pub(super) fn add(&mut self, key: Key, entry: Entry) -> Result<(), Refused> {
-        self.table.add(self.class.masked(key), self.queue, entry, self.len)?;
+        self.table.add(key, self.queue, entry, self.len)?;
         self.len += 1;
         Ok(())
-    }
-
-    /// Returns the slot of a message's masked key, and the number of keys compared.
-    #[inline]
-    pub(super) fn find(&self, key: Key) -> (Option<At>, u64) {
-        self.table.find(self.class.masked(key))
     }
 
     /// Takes the only entry of a key, if the home slot of the key decides.
     pub(super) fn take_at_home(&mut self, key: Key) -> Option<Entry> {
         let key = self.class.masked(key);
         let home = self.table.is_ready().then(|| self.table.row.home(self.table.hashing.hash(key)))?;
-        let Exchange::Took(entry) = self.table.exchange(key, home, QUEUES ^ self.queue) else { return None };
+        let slot = self.table.row.slot_mut(home);
+        let entry = slot.has_one(key, self.queue).then(|| slot.take())?;
         self.len -= 1;
         Some(entry)
     }

@@ -20,8 +20,8 @@ const CLASSES: usize = 8;
 /// See the [module's documentation](self).
 #[repr(C)]
 pub(super) struct Wildcards {
-    /// Number of posted receives with wildcards.
-    pub(super) len: usize,
+    /// Number of receives in tables.
+    in_tables: usize,
     /// Receives in posted order, oldest first.
     list: Vec<(Pattern, Entry)>,
     classes: Vec<ClassTable>,
@@ -30,23 +30,39 @@ pub(super) struct Wildcards {
 
 impl Wildcards {
     pub(super) fn new(hashing: Hashing) -> Self {
-        Wildcards { len: 0, list: Vec::new(), classes: Vec::new(), hashing }
+        Wildcards { in_tables: 0, list: Vec::new(), classes: Vec::new(), hashing }
+    }
+
+    /// Number of receives.
+    pub(super) fn len(&self) -> usize {
+        self.list.len() + self.in_tables
     }
 
     /// Adds a receive, the youngest of all.
     #[inline(always)]
     pub(super) fn add(&mut self, pattern: Pattern, entry: Entry) -> Result<(), Refused> {
-        let is_in_list = self.list.len() == self.len;
+        let len = self.list.len();
         // Retries rarely, in case tables have no memory.
-        if is_in_list && self.len >= FEW && self.len.is_power_of_two() {
+        if self.in_tables == 0 && len >= FEW && len.is_power_of_two() {
             self.empty_list();
         }
-        if is_in_list && self.len < FEW || !self.store(pattern, entry) {
+        if self.in_tables == 0 && len < FEW || !self.store(pattern, entry) {
             self.reserve(1)?;
             self.list.push((pattern, entry));
         }
-        self.len += 1;
         Ok(())
+    }
+
+    /// Adds a receive to the list, if the list has all receives and memory for one more. Returns false if
+    /// [`add`](Self::add) must add the receive.
+    #[inline(always)]
+    pub(super) fn add_to_list(&mut self, pattern: Pattern, entry: Entry) -> bool {
+        let has_room = self.in_tables == 0 && self.list.len() < FEW;
+        if has_room && self.list.len() < self.list.capacity() {
+            self.list.push((pattern, entry));
+            return true;
+        }
+        false
     }
 
     /// Reserves memory for `receives` receives in the list.
@@ -70,7 +86,9 @@ impl Wildcards {
             None => self.begin(pattern.class),
             class => class,
         };
-        class.is_some_and(|posted| posted.add(pattern.key, entry).is_ok())
+        let is_added = class.is_some_and(|posted| posted.add(pattern.key, entry).is_ok());
+        self.in_tables += usize::from(is_added);
+        is_added
     }
 
     /// Creates a table for a class, if fewer than [`CLASSES`] classes have receives in tables.
@@ -85,24 +103,32 @@ impl Wildcards {
         Some(posted)
     }
 
-    /// Takes the oldest receive that accepts a message, if all receives are in the list. Returns the
-    /// receive's id, and does not count the attempt that matches.
+    /// Does [`take`](Self::take), with short paths if all receives are in the list, or in the table of one
+    /// class. Does not count the attempt that matches.
     #[inline(always)]
-    pub(super) fn take_listed<E: Effort>(&mut self, key: Key, effort: &mut E) -> Option<u64> {
-        let is_in_list = self.list.len() == self.len;
-        let nth = is_in_list.then(|| self.list.iter().position(|(pattern, _)| pattern.accepts(key)))??;
-        effort.examined(Queue::Posted, nth as u64);
-        self.len -= 1;
-        Some(self.list.remove(nth).1.id)
+    pub(super) fn take_before<E: Effort>(&mut self, key: Key, before: u64, effort: &mut E) -> Option<u64> {
+        if self.in_tables == 0 {
+            let mut older = self.list.iter().take_while(|(_, entry)| entry.number < before);
+            let nth = older.position(|(pattern, _)| pattern.accepts(key));
+            effort.examined(Queue::Posted, nth.unwrap_or(self.list.len()) as u64);
+            return nth.map(|nth| self.take_from_list(nth));
+        }
+        let len = self.len();
+        if before == u64::MAX {
+            let of_all = self.classes.iter_mut().find(|posted| posted.len == len);
+            if let Some(entry) = of_all.and_then(|posted| posted.take_at_home(key)) {
+                self.in_tables -= 1;
+                return Some(entry.id);
+            }
+        }
+        self.take(key, before, effort)
     }
 
-    /// Takes the receive for a message, if all receives are in the table of one class, and one slot decides.
-    /// Returns the receive's id.
-    #[inline(always)]
-    pub(super) fn take_in_class(&mut self, key: Key) -> Option<u64> {
-        let id = self.classes.iter_mut().find(|posted| posted.len == self.len)?.take_at_home(key)?.id;
-        self.len -= 1;
-        Some(id)
+    /// Takes a receive from the list, and returns the receive's id. For the youngest receive, no other
+    /// receive moves.
+    fn take_from_list(&mut self, nth: usize) -> u64 {
+        let youngest = if nth + 1 == self.list.len() { self.list.pop() } else { None };
+        youngest.unwrap_or_else(|| self.list.remove(nth)).1.id
     }
 
     /// Takes the oldest receive that accepts a message, if the receive's number is lower than `before`.
@@ -114,7 +140,7 @@ impl Wildcards {
         let listed = listed.filter(|&nth| self.list[nth].1.number < before);
         let (mut oldest, mut in_class) = (listed.map_or(before, |nth| self.list[nth].1.number), None);
         for posted in self.classes.iter_mut().filter(|posted| posted.len > 0) {
-            let (at, compared) = posted.find(key);
+            let (at, compared) = posted.table.find(posted.class.masked(key));
             effort.examined(Queue::Posted, compared);
             if let Some(at) = at {
                 let number = posted.table.first(at).entry.number;
@@ -123,22 +149,18 @@ impl Wildcards {
                 }
             }
         }
-        let id = match in_class {
-            Some((posted, at)) => posted.pop(at).id,
-            None => self.list.remove(listed?).1.id,
-        };
-        self.len -= 1;
-        Some(id)
+        let Some((posted, at)) = in_class else { return Some(self.take_from_list(listed?)) };
+        self.in_tables -= 1;
+        Some(posted.pop(at).id)
     }
 
     /// Removes the receive with this pattern that `is_it` accepts.
     pub(super) fn remove(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let listed = self.list.iter().position(|(of, entry)| of == pattern && is_it(*entry));
         let mut of_class = self.classes.iter_mut().filter(|posted| posted.class == pattern.class);
-        let was_there = listed.map(|nth| self.list.remove(nth)).is_some()
-            || of_class.any(|posted| posted.take(pattern.key, &is_it));
-        self.len -= usize::from(was_there);
-        was_there
+        let is_in_table = listed.is_none() && of_class.any(|posted| posted.take(pattern.key, &is_it));
+        self.in_tables -= usize::from(is_in_table);
+        is_in_table || listed.map(|nth| self.list.remove(nth)).is_some()
     }
 
     /// Shrinks the list, and the tables that are too large for `keys` keys. An empty table is replaced by a
@@ -174,5 +196,36 @@ impl Wildcards {
     /// Number of classes with receives in a table.
     pub(super) fn classes(&self) -> usize {
         self.classes.iter().filter(|posted| posted.len > 0).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::envelope::Pair;
+
+    /// Any-source receives of tags 0 to 19, in a table.
+    fn many() -> Wildcards {
+        let mut wildcards = Wildcards::new(Hashing::of_seed(1));
+        for tag in 0..20 {
+            let pattern = Pattern::new(Pair(0xFFFF_FFFF), tag, 0);
+            wildcards.add(pattern, Entry { id: tag, number: tag }).unwrap();
+        }
+        assert_eq!((wildcards.len(), wildcards.classes()), (20, 1));
+        wildcards
+    }
+
+    #[test]
+    fn last_removal_of_class_leaves_empty_list() {
+        let mut taken = many();
+        let mut removed = many();
+        for tag in 0..20 {
+            assert_eq!(taken.take_before(Key { pair: 3, tag }, u64::MAX, &mut ()), Some(tag));
+            assert!(removed.remove(&Pattern::new(Pair(0xFFFF_FFFF), tag, 0), |entry| entry.id == tag));
+        }
+        for mut wildcards in [taken, removed] {
+            assert_eq!((wildcards.len(), wildcards.classes()), (0, 0));
+            assert!(wildcards.add_to_list(Pattern::new(Pair(3), 0, 1), Entry::default()));
+        }
     }
 }
