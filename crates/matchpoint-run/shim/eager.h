@@ -247,7 +247,9 @@ static int read_object_imports(struct dl_phdr_info *info, size_t size, void *fou
     (void)size;
     if (is_part_of_mpi(info->dlpi_name))
         return 0;
+#if !defined(OPEN_MPI) /* there, a call through the bindings would lose messages */
     imports->of_bindings = strstr(info->dlpi_name, "/mpi4py/") != NULL;
+#endif
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             read_imports((const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), info->dlpi_addr, found);

@@ -92,7 +92,7 @@ static void finish_receive(struct receive *receive)
     overflow.active--;
     if (receive->is_persistent) {
         receive->state = RECEIVE_IDLE;
-        receive->is_counted = false;
+        receive->is_counted = receive->is_truncated = false;
         receive->error = MPI_SUCCESS;
         if (receive->is_released) {
             if (receive->is_derived)
@@ -118,6 +118,9 @@ static void start_receive(struct receive *receive, struct message *message)
 {
     unqueue(receive);
     receive->inner = library.request_null;
+#if defined(OPEN_MPI)
+    receive->is_truncated = message->status._ucount > receive->bytes;
+#endif
     receive->error =
         library_imrecv(receive->buffer, receive->count, receive->type, &message->handle, &receive->inner);
     return_message(message);

@@ -31,6 +31,7 @@ struct receive {
     bool is_derived;  /* the datatype is derived */
     bool is_counted;  /* `inner` counts as a receive of the library */
     bool is_released; /* the program has freed the request */
+    bool is_truncated; /* the message is longer than the buffer (Open MPI only) */
     int error;        /* of the call that created `inner` */
     uint64_t bytes;
     uint64_t since; /* ticks */
@@ -162,7 +163,7 @@ static void return_receive(struct receive *receive)
     receive->communicator = NULL;
     receive->pair = NULL;
     receive->error = MPI_SUCCESS;
-    receive->is_released = receive->is_counted = false;
+    receive->is_released = receive->is_counted = receive->is_truncated = false;
     receive->next = free_receives;
     free_receives = receive;
 }

@@ -185,6 +185,14 @@ fn open_receive_causes_no_overflow() {
 }
 
 #[test]
+fn long_wait_keeps_receives_in_engine() {
+    mpi::each(|mpi| {
+        let ran = Job::new(&["--limit", "72"]).with(mpi, 2, &programs::built(mpi, "late_senders")).succeed();
+        assert_eq!((ran.sum("overflow.overflowed"), ran.sum("overflow.given_back")), (428, 0), "{ran}");
+    });
+}
+
+#[test]
 fn quiet_job_reports_overflowed_ranks() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };

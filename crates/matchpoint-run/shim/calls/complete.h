@@ -169,22 +169,40 @@ static int no_memory(void)
     return MPI_ERR_NO_MEM;
 }
 
-/* Open MPI's MPI_Waitall returns at the first failed request, other libraries wait for all requests. With Open MPI,
- * receives that wait for long are therefore given back. */
+/* Open MPI's MPI_Waitall returns at the first failed request, other libraries wait for all requests. With Open MPI, the
+ * shim looks from time to time for requests that may have failed. */
 #if defined(OPEN_MPI)
 #define RETURNS_AT_ERROR true
 #else
 #define RETURNS_AT_ERROR false
 #endif
-#define LONG_WAIT_NS 200000000.0
+#define CHECK_NS 200000000.0
 #define POLLS_PER_CHECK 256
 
-/* Called after a poll of MPI_Waitall. */
-static void poll_again(uint64_t begin, unsigned *polls)
+/* Returns whether a request may have failed: a truncated receive of the engine, or a complete request of the library.
+ * Open MPI does not show the error of a complete request before its completion call. */
+static bool may_have_failed(const struct view *view, const MPI_Request requests[])
+{
+    for (int i = 0; i < view->count; i++) {
+        const struct receive *owner = view->owners[i];
+        int flag = 0;
+        if (owner == NULL || owner->state == RECEIVE_NATIVE)
+            REAL(Request_get_status)(requests[i], &flag, MPI_STATUS_IGNORE);
+        if (owner != NULL ? owner->is_truncated || flag : flag && requests[i] != library.request_null)
+            return true;
+    }
+    return false;
+}
+
+/* Called after a poll of MPI_Waitall. If a request may have failed, the library's MPI_Waitall gets all receives. */
+static void poll_again(const struct view *view, const MPI_Request requests[], uint64_t *checked, unsigned *polls)
 {
     if (RETURNS_AT_ERROR && ++*polls % POLLS_PER_CHECK == 0 &&
-        (double)(ticks() - begin) > LONG_WAIT_NS * overflow.ticks_per_ns)
-        give_back_all();
+        (double)(ticks() - *checked) > CHECK_NS * overflow.ticks_per_ns) {
+        *checked = ticks();
+        if (may_have_failed(view, requests))
+            give_back_all();
+    }
     relax();
 }
 
@@ -192,7 +210,7 @@ static void poll_again(uint64_t begin, unsigned *polls)
  * request is complete. Returns whether all requests were complete before. */
 static bool wait_for_view(struct view *view, const MPI_Request requests[])
 {
-    uint64_t begin = ticks();
+    uint64_t checked = ticks();
     unsigned polls = 0;
     bool were_complete = true;
     for (int i = 0; i < view->count; i++) {
@@ -201,7 +219,7 @@ static bool wait_for_view(struct view *view, const MPI_Request requests[])
             were_complete = false;
             make_progress(owner);
             if (is_pending(owner))
-                poll_again(begin, &polls);
+                poll_again(view, requests, &checked, &polls);
         }
     }
     update_view(view, requests);
@@ -215,7 +233,7 @@ static bool wait_for_view(struct view *view, const MPI_Request requests[])
                 break;
             were_complete = false;
             make_progress(NULL);
-            poll_again(begin, &polls);
+            poll_again(view, requests, &checked, &polls);
         }
     }
     return were_complete;
