@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, TempDir};
+use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::error::RunError;
 use crate::hosts::Hosts;
@@ -142,7 +142,7 @@ impl Folder {
         }
         let name = library.file_name().expect("a library has a name");
         let at = self.path.join(name);
-        fs::copy(library, &at).map(drop).map_err(|error| RunError::file(&at, &error))?;
+        replace_file(library, &at)?;
         Ok(at)
     }
 
@@ -165,8 +165,11 @@ impl Folder {
         folders: &[PathBuf],
     ) -> Result<(), RunError> {
         let own = self.providers().join(PROVIDER.installed);
-        let done = if link { symlink(provider, &own) } else { fs::copy(provider, &own).map(drop) };
-        done.map_err(|error| RunError::file(&own, &error))?;
+        if link {
+            symlink(provider, &own).map_err(|error| RunError::file(&own, &error))?;
+        } else {
+            replace_file(provider, &own)?;
+        }
         for part in core.split(';').map(|part| part.trim_start_matches("ofi_")) {
             for (name, file) in folders.iter().flat_map(|folder| provider_files(folder)) {
                 let at = self.providers().join(&name);
@@ -211,6 +214,16 @@ fn make_temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     let made = made.map_err(|error| RunError::file(&place, &error))?;
     let path = made.path().canonicalize().map_err(|error| RunError::file(&place, &error))?;
     Ok(Folder { path, temporary: Some(made), links: hosts.here })
+}
+
+/// Copies a file to a new file that then takes the name. Running processes keep the old file, which they have mapped.
+fn replace_file(from: &Path, to: &Path) -> Result<(), RunError> {
+    let folder = to.parent().unwrap_or(Path::new("."));
+    let copied = NamedTempFile::new_in(folder).and_then(|copy| {
+        fs::copy(from, copy.path())?;
+        copy.persist(to).map_err(|error| error.error)
+    });
+    copied.map(drop).map_err(|error| RunError::file(to, &error))
 }
 
 fn remove_files(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
@@ -282,6 +295,11 @@ mod tests {
             create_file(&folder.reports().join("old.json"));
         }
         assert!(other.exists());
+        let shared = named.join(PROVIDER.built);
+        fs::write(&shared, "old").unwrap();
+        let mapped = fs::File::open(&shared).unwrap();
+        Folder::make(Some(&named), &this_host()).unwrap().share(&provider).unwrap();
+        assert_eq!((mapped.metadata().unwrap().len(), fs::read(&shared).unwrap().len()), (3, 0));
         let colon = root.path().join("a:b");
         let message = Folder::make(Some(&colon), &this_host()).unwrap_err().to_string();
         assert!(message.contains("--folder"), "{message}");

@@ -88,6 +88,13 @@ impl Job {
         program: &Path,
         compiles: &mut dyn FnMut(&str),
     ) -> Result<Job, RunError> {
+        if variable("LD_PRELOAD").is_some_and(|loaded| loaded.contains(overflow::LIBRARY.file)) {
+            return Err(RunError(
+                "a module has already loaded overflow matching (LD_PRELOAD)\nhint: unload the module, or start the job \
+                 without matchpoint run"
+                    .to_owned(),
+            ));
+        }
         let options = LauncherOptions::of(&request.command);
         let hosts = Hosts::of(&options, variable);
         let folder = Folder::make(request.folder.as_deref(), &hosts)?;

@@ -16,7 +16,8 @@ use crate::folder::{CORE, Folder};
 
 const SOURCES: Sources = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-const LIBRARY: Product = Product {
+/// The shim.
+pub(crate) const LIBRARY: Product = Product {
     what: "the library of overflow matching",
     file: "libmatchpoint-mpi.so",
     folder: "overflow",
@@ -100,17 +101,14 @@ impl Overflow {
                 settings.limit.value(),
                 "receives in the MPI library before overflow begins",
             ),
-            set(
-                "MATCHPOINT_REPORT",
-                folder.reports().to_string_lossy().into_owned(),
-                "the folder of reports",
-            ),
-            set(
-                "MATCHPOINT_QUEUES_SIGNAL",
-                QUEUES_SIGNAL.to_owned(),
-                "the signal for the contents of queues",
-            ),
         ];
+        let reports = folder.reports().to_string_lossy().into_owned();
+        variables.push(set("MATCHPOINT_REPORT", reports, "the folder of reports"));
+        // Without a command, the variables are for a module, and batch systems may use the signal.
+        if !words.is_empty() {
+            let signal = QUEUES_SIGNAL.to_owned();
+            variables.push(set("MATCHPOINT_QUEUES_SIGNAL", signal, "the signal for the contents of queues"));
+        }
         if settings.quiet {
             variables.push(set("MATCHPOINT_QUIET", "1".to_owned(), "no report where nothing overflowed"));
         }

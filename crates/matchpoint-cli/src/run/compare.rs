@@ -19,7 +19,7 @@ const LEAST: Duration = Duration::from_secs(60);
 
 /// Runs the job `times` times in each way, and returns the status of the last run with the engine.
 ///
-/// A failed run or a signal ends the comparison. Unless `may_be_silent`, a run in which no process loaded the library
+/// A failed run ends the comparison. A signal ends it with `Failure::Interrupted`. Unless `may_be_silent`, a run in which no process loaded the library
 /// does so too. After a failed run in the first turn, one unchanged run shows whether the engine causes the failure.
 pub fn run(
     job: &Job,
@@ -36,10 +36,11 @@ pub fn run(
             if row.way == Way::Ours {
                 job.folder.forget_reports()?;
                 last = with_engine()?;
+                if stop.load(Relaxed) {
+                    return Err(Failure::Interrupted);
+                }
                 if !last.success() {
-                    if !stop.load(Relaxed) {
-                        run_after_failure(job, compared, (turn, times), longest * PATIENCE)?;
-                    }
+                    run_after_failure(job, compared, (turn, times), longest * PATIENCE)?;
                     return Ok(last);
                 }
                 if !may_be_silent && !job.processes().iter().any(Process::is_matched) {
@@ -51,7 +52,7 @@ pub fn run(
                 run_unchanged(job, row, longest * PATIENCE)?;
             }
             if stop.load(Relaxed) {
-                return Ok(last);
+                return Err(Failure::Interrupted);
             }
             print_turn(row, turn, times);
         }

@@ -39,8 +39,9 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         let run = Run::new(&reports, None);
         if reports.is_empty() {
             return Err(Failure::Message(format!(
-                "'{}' contains no reports of processes. With --quiet or MATCHPOINT_QUIET, nothing overflowed\nhint: run the \
-                 job with the variables of --print-environment",
+                "'{}' contains no reports of processes. With --quiet or MATCHPOINT_QUIET: nothing overflowed, overflow matching \
+                 was off, or no process reached MPI_Finalize\nhint: run the job without MATCHPOINT_QUIET, in the environment \
+                 of --print-environment",
                 folder.display()
             )));
         }

@@ -8,6 +8,7 @@ use matchpoint_run::overflow::Limit;
 use matchpoint_run::report::{Overflow, Process};
 
 use crate::report::run::Run;
+use crate::report::run::verdict::explain_off;
 
 /// Waits for the first reports, and prints one line.
 #[derive(Default)]
@@ -86,15 +87,6 @@ pub fn start_message(job: &Job, reports: &[Process]) -> String {
             below.choice.core,
             first.map_or("", |process| &process.libfabric),
         ),
-    }
-}
-
-/// `reason`: member `off` of the report.
-fn explain_off(reason: &str) -> &'static str {
-    match reason {
-        "program" => "the program uses a function that needs all messages in the MPI library",
-        "library" => "MPI_Imrecv fails in Open MPI with pml=cm",
-        _ => "the MPI library cannot probe for messages of spawned or connected processes",
     }
 }
 

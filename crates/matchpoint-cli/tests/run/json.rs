@@ -149,6 +149,26 @@ fn overflow_has_separate_columns() {
 }
 
 #[test]
+fn given_back_receives_gain_nothing() {
+    let text = |given_back| {
+        let mut of = overflowing(0, 250);
+        of.overflow.as_mut().unwrap().given_back = given_back;
+        verdict::verdict(&Run::new(&[of], None)).text
+    };
+    assert!(text(250).contains("All were given back"), "{}", text(250));
+    assert!(text(50).contains("50 receives were given back to the MPI library"), "{}", text(50));
+    assert!(!text(0).contains("given back"), "{}", text(0));
+}
+
+#[test]
+fn verdict_says_that_overflow_was_off() {
+    let mut of = overflowing(0, 0);
+    of.overflow.as_mut().unwrap().off = Some("program".to_owned());
+    let text = verdict::verdict(&Run::new(&[of], None)).text;
+    assert!(text.starts_with("Overflow matching was off: the program imports"), "{text}");
+}
+
+#[test]
 fn unfinished_rank_gives_unknown_answer() {
     let answer = |run: Run| verdict::verdict(&run).answer;
     assert_eq!(answer(Run::new(&[overflowing(0, 0)], None)), Answer::No);

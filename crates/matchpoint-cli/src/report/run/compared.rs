@@ -23,6 +23,12 @@ impl Row {
         (!self.seconds.is_empty()).then(|| median(&mut self.seconds.clone()))
     }
 
+    /// The longest run time ÷ the shortest.
+    fn spread(&self) -> f64 {
+        let least = self.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+        self.seconds.iter().copied().fold(0.0, f64::max) / least
+    }
+
     fn overlaps(&self, other: &Row) -> bool {
         let least = |row: &Row| row.seconds.iter().copied().fold(f64::INFINITY, f64::min);
         let most = |row: &Row| row.seconds.iter().copied().fold(0.0, f64::max);
@@ -36,11 +42,20 @@ const TURNS: usize = 3;
 /// Ratio of run times from which fewer runs are evidence, because unchanged runs differ by less.
 const CLEAR: f64 = 1.25;
 
+/// Longest run time ÷ shortest run time of a kind, above which the host disturbs the comparison.
+const NOISY: f64 = 3.0;
+
 fn difference(ours: &Row, other: &Row, ratio: f64, nothing_overflowed: bool) -> String {
     let (name, ratio_digits) = (&other.name, format::digits(ratio));
     let is_small = (1.0 / CLEAR..CLEAR).contains(&ratio);
     if ours.overlaps(other) {
         format!("no clear difference from {name} (run times overlap)")
+    } else if let Some(row) = [ours, other].into_iter().find(|row| row.spread() > NOISY) {
+        let spread = format::digits(row.spread());
+        format!(
+            "no clear difference from {name}: run times {} vary {spread} ×, so repeat on an idle host",
+            row.name
+        )
     } else if nothing_overflowed && other.way == Way::Shipped {
         format!(
             "nothing overflowed, so the difference from {name} (time × {ratio_digits}) is start-up, intercepted calls or noise"
@@ -134,6 +149,19 @@ impl Compared {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn noisy_runs_give_no_difference() {
+        let row = |way, seconds: &[f64]| Row {
+            way,
+            name: "with hybrid".to_owned(),
+            seconds: seconds.to_vec(),
+            left_out: None,
+        };
+        let (ours, other) = (row(Way::Ours, &[0.4, 3.58, 0.4]), row(Way::Shipped, &[3.6, 4.3, 3.6]));
+        let words = difference(&ours, &other, 0.12, false);
+        assert!(words.contains("no clear difference") && words.contains("vary 8.95 ×"), "{words}");
+    }
 
     #[test]
     fn ratio_above_one_is_slower() {

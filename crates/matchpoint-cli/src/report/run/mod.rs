@@ -33,7 +33,8 @@ impl Run {
         let mut ranks: Vec<Rank> =
             processes.iter().filter(|one| one.is_matched()).map(Process::sums).collect();
         let share = |rank: &Rank| rank.share().unwrap_or(0.0);
-        ranks.sort_by(|a, b| share(b).total_cmp(&share(a)));
+        let overflowed = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.overflowed);
+        ranks.sort_by(|a, b| share(b).total_cmp(&share(a)).then(overflowed(b).cmp(&overflowed(a))));
         let engine =
             processes.iter().flat_map(|process| &process.endpoints).map(|endpoint| endpoint.engine.clone());
         let mut unmatched: Vec<(String, u64)> = Vec::new();

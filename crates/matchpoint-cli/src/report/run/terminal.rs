@@ -38,8 +38,8 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
                 " Several processes have the same rank, so the pid follows: spawned worlds, or several jobs.";
         }
         let meaning = if overflows {
-            "receives: posted by the program. overflowed: of these, matched by the engine. given back: of these, posted \
-             to the MPI library before a call that may block. messages: taken from the library's unexpected queue. PRQ, \
+            "receives: posted by the program. overflowed: of these, queued or matched by the engine. given back: of \
+             the overflowed, posted to the MPI library before a call that may block. messages: taken from the library's unexpected queue. PRQ, \
              UMQ: longest queues in the engine. matching: time in the engine, from every 64th call. share: of the time \
              between MPI_Init and MPI_Finalize."
         } else {

@@ -54,21 +54,39 @@ pub fn nothing_overflowed(run: &Run) -> bool {
 fn of_overflow(run: &Run) -> Verdict {
     let receives = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.receives);
     let overflowed = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.overflowed);
-    let Some(worst) = run.ranks.iter().max_by_key(|rank| overflowed(rank)) else { return without(run) };
+    let given_back = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.given_back);
+    let off = run.ranks.iter().find_map(|rank| rank.overflow.as_ref()?.off.as_deref());
+    let overflows = run.ranks.iter().find(|rank| overflowed(rank) > 0);
+    let Some(worst) = overflows.or(run.ranks.first()) else { return without(run) };
     let name = name(worst);
     if overflowed(worst) == 0 {
         let answer = answer(run, None);
-        let text = if answer == Answer::No {
-            "Nothing overflowed: the MPI library matched every message itself."
-        } else {
-            "Cannot tell: the counts are missing, because not every rank reached MPI_Finalize."
+        let text = match (answer, off) {
+            (_, Some(reason)) => format!("Overflow matching was off: {}.", explain_off(reason)),
+            (Answer::No, None) => {
+                "Nothing overflowed: the MPI library matched every message itself.".to_owned()
+            }
+            _ => {
+                "Cannot tell: the counts are missing, because not every rank reached MPI_Finalize.".to_owned()
+            }
         };
-        return Verdict { answer, share: None, rank: worst.rank, text: text.to_owned() };
+        return Verdict { answer, share: None, rank: worst.rank, text };
     }
     let share = worst.share();
     let measured = match share {
         Some(share) => format!(", which took {} of the run time", format::share(share)),
         None => String::new(),
+    };
+    let measured = match given_back(worst) {
+        0 => measured,
+        all if all >= overflowed(worst) => {
+            format!(
+                "{measured}. All were given back to the MPI library before calls that may block: nothing was gained"
+            )
+        }
+        some => {
+            format!("{measured}. {} were given back to the MPI library", format::counted(some, "receive"))
+        }
     };
     let text = format!(
         "{} of {} of {name} overflowed to `{}`{measured}. The longest queues had {} and {}. {}",
@@ -80,6 +98,15 @@ fn of_overflow(run: &Run) -> Verdict {
         memory(run),
     );
     Verdict { answer: answer(run, share), share, rank: worst.rank, text }
+}
+
+/// `reason`: member `off` of the report.
+pub fn explain_off(reason: &str) -> &'static str {
+    match reason {
+        "program" => "the program imports a function that needs all messages in the MPI library",
+        "library" => "MPI_Imrecv fails in Open MPI with pml=cm",
+        _ => "the MPI library cannot probe for messages of spawned or connected processes",
+    }
 }
 
 /// The answer for a share of the run time. An unfinished rank may have a larger share.
