@@ -258,6 +258,18 @@ static void append_receive(void *end, uint64_t id)
     *last = &receive->next;
 }
 
+/* Given-back receives from which a measured limit may end. */
+#define GIVEN_BACK_MANY 4096
+
+/* Ends the limit if nine of ten overflowed receives were given back: they cost time and gain nothing. */
+static void stop_useless_overflow(void)
+{
+    if (!overflow.has_measured_limit || overflow.counts.given_back < GIVEN_BACK_MANY ||
+        10 * overflow.counts.given_back < 9 * overflow.counts.overflowed)
+        return;
+    hot_state.limit_named = hot_state.limit_any = LONG_MAX;
+}
+
 /* Posts all receives of the engine to the library, oldest first. None accepts a message that the engine holds. */
 static void give_back_all(void)
 {
@@ -280,6 +292,7 @@ static void give_back_all(void)
         if (receive->is_released)
             start_released(receive);
     }
+    stop_useless_overflow();
 }
 
 /* Called before a call that blocks without progress of the engine: a sender that waits for a receive of the engine

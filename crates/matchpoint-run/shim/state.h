@@ -41,6 +41,7 @@ static struct {
     bool watches_always;
     bool is_disabled;           /* the library matches all messages that are not in the engine */
     bool may_watch;
+    bool has_measured_limit;
     int idle; /* polls without a message */
     unsigned brief_polls;
     int polls_before_yield;

@@ -192,6 +192,17 @@ fn long_wait_keeps_receives_in_engine() {
     });
 }
 
+/// Each barrier gives the receives back, so overflow matching would gain nothing.
+#[test]
+fn receives_given_back_end_overflow() {
+    mpi::each(|mpi| {
+        let ran = Job::new(&[]).with(mpi, 2, &programs::built(mpi, "long_receives")).succeed();
+        let (overflowed, given_back) = (ran.sum("overflow.overflowed"), ran.sum("overflow.given_back"));
+        assert!((4096..5000).contains(&given_back), "{ran}");
+        assert!(overflowed < given_back + 500, "{ran}");
+    });
+}
+
 #[test]
 fn quiet_job_reports_overflowed_ranks() {
     let _alone = mpi::alone();

@@ -52,8 +52,10 @@ static void set_limits(bool has_world)
         overflow.may_watch = false;
     else if (receives >= 0 && *end == 0)
         hot_state.limit_named = hot_state.limit_any = receives;
-    else
+    else {
         measure_limits(has_world);
+        overflow.has_measured_limit = true;
+    }
     if (limit != NULL && *limit != 0 && strcmp(limit, "none") != 0 && strcmp(limit, "auto") != 0 && (end == NULL || *end != 0))
         log_error("warning: MATCHPOINT_LIMIT is '%s'; taken as auto. hint: set a number of receives, none or auto", limit);
     overflow.counts.limit_named = hot_state.limit_named == LONG_MAX ? -1 : hot_state.limit_named;
