@@ -12,6 +12,7 @@ use crate::analysis::derived::{cost_ns, index_of, ratio};
 use crate::analysis::library_cost;
 use crate::analysis::verdict::{Answer, NEGLIGIBLE, Verdict};
 use crate::format;
+use crate::measurements::RankMeasurements;
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Advice {
@@ -48,6 +49,11 @@ pub struct Case<'a> {
 impl Case<'_> {
     fn is_negligible(&self) -> bool {
         self.verdict.answer == Answer::No || self.verdict.high < NEGLIGIBLE
+    }
+
+    /// The rank of the verdict.
+    fn worst(&self) -> Option<&RankMeasurements> {
+        self.measurements.ranks.get(index_of(self.measurements, self.verdict.rank)?)
     }
 }
 
@@ -111,7 +117,7 @@ fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Adv
     let mut advice = advice?;
     let Some(saving) = at_stake(case, rank) else { return Some(advice) };
     advice.text += &format!(
-        " This saves at most the matching cost there, {} ({} of its run time).",
+        " This saves at most the matching cost at rank {rank}, {} ({} of its run time).",
         format::duration_ns(saving.ns),
         format::share(saving.share)
     );
