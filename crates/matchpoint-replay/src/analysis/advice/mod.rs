@@ -8,7 +8,7 @@ mod receives;
 mod tags;
 
 use crate::Measurements;
-use crate::analysis::derived::{cost_ns, index_of, ratio};
+use crate::analysis::derived::{index_of, likely_cost_ns, ratio};
 use crate::analysis::library_cost;
 use crate::analysis::verdict::{Answer, NEGLIGIBLE, Verdict};
 use crate::format;
@@ -96,6 +96,7 @@ const CHECKS: &[Check] = &[
     limitations::unmatched_at_end,
     limitations::wildcards_differ,
     limitations::mostly_setup,
+    limitations::cost_exceeds_run,
     limitations::arrival_order_matters,
 ];
 
@@ -128,7 +129,7 @@ fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Adv
 fn at_stake(case: &Case<'_>, rank: u32) -> Option<Saving> {
     let measurements = case.measurements;
     let index = index_of(measurements, rank)?;
-    let ns = cost_ns(measurements.engines.first()?.ranks.get(index)?);
+    let ns = likely_cost_ns(measurements, measurements.engines.first()?, index)?;
     Some(Saving {
         ns,
         share: ratio(ns, measurements.ranks[index].elapsed_s * 1e9),
