@@ -153,7 +153,9 @@ static void recording_begin(bool has_world)
         offset_begin();
     if (has_world && !spawned)
         search_note(ticks_per_second(&loaded_at) / 1e9);
-    if (has_world && !spawned) /* spawned processes have a communicator with their parents */
+    /* Spawned processes have a communicator with their parents. The library does not count receives in an engine of
+     * `matchpoint run`. */
+    if (has_world && !spawned && getenv("MATCHPOINT_ENGINE") == NULL)
         queues_open();
     bool runs = drain_start();
     if (!runs)

@@ -364,6 +364,9 @@ pub struct RankMeasurements {
     /// Number of distinct pairs of source and tag of the receives, wildcards included, ÷ number of receives
     /// (García et al. §V).
     pub tuples_per_receive: f64,
+    /// Receives with `MPI_ANY_SOURCE`.
+    #[serde(skip)]
+    pub any_source: u64,
     pub posted: RankQueue,
     pub unexpected: RankQueue,
     pub late_receives: u64,

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hash};
 
-use matchpoint::{Envelope, Message, Receive, Selector};
+use matchpoint::{Envelope, Message, Receive, Selector, Wild};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::growth::make_room;
@@ -71,6 +71,8 @@ pub(crate) struct RankObserver {
     pub worst_length: u64,
     pub worst_at_ns: i64,
     pub peers: Peers,
+    /// Receives with `MPI_ANY_SOURCE`.
+    pub any_source: u64,
     /// Envelopes as 64-bit hashes, which take a fifth of the memory. Two may collide.
     arrived: FxHashMap<u64, u32>,
     selector: FxHashSet<u64>,
@@ -102,6 +104,7 @@ impl RankObserver {
             Kind::Post { receive, took } => {
                 self.note_search(self.unexpected.length(), step.at_ns);
                 self.unexpected_searched.add(self.unexpected.length(), took.is_some());
+                self.any_source += u64::from(receive.selector.source() == Wild::Any);
                 self.extend_run(receive.selector, shared);
                 self.note_selector(receive.selector, shared);
                 if self.in_block > 0 {

@@ -423,6 +423,7 @@ impl ReplayInputs<'_> {
             tuples_exact: tuples.exact,
             tuple_share_max: tuples.share_max,
             tuples_per_receive: tuples.per_receive,
+            any_source: observer.any_source,
             posted,
             unexpected,
             late_receives: observer.unexpected_searched.hits,

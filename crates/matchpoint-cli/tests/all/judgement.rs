@@ -9,6 +9,7 @@ use matchpoint_replay::measurements::{Substitute, TraceFacts, Wildcards};
 use matchpoint_trace::Function;
 
 use crate::synthetic;
+use crate::worst_rank::{many_tuples, one_tuple};
 
 pub fn with(change: impl FnOnce(&mut Measurements)) -> Measurements {
     let mut measurements = synthetic::run(8);
@@ -382,7 +383,7 @@ fn costly(of: &mut Measurements) {
 
 fn trifling(of: &mut Measurements) {
     *of = costing(0.001);
-    of.ranks.iter_mut().for_each(|rank| rank.tuple_share_max = 0.9);
+    one_tuple(&mut of.ranks[3]);
     of.totals.tags_unique = 100_000;
     of.totals.wildcards = Wildcards { none: 0, any_source: 4, any_tag: 0, both: 0 };
 }
@@ -434,7 +435,7 @@ fn advice_follows_measurements() {
             "have the same source and tag",
             |of| {
                 costly(of);
-                of.ranks.iter_mut().for_each(|rank| rank.tuple_share_max = 0.9);
+                one_tuple(&mut of.ranks[3]);
             },
             Some(""),
         ),
@@ -443,6 +444,7 @@ fn advice_follows_measurements() {
             "Many distinct tags",
             |of| {
                 costly(of);
+                many_tuples(&mut of.ranks[3]);
                 of.totals.tags_unique = 100_000;
             },
             Some(""),

@@ -24,3 +24,4 @@ mod saving;
 mod synthetic;
 mod terminal;
 mod traces;
+mod worst_rank;

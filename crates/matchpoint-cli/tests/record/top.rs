@@ -30,12 +30,12 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn new(mpi: &Mpi, options: &[&str], preload: Option<&Path>) -> Waiting {
+    fn new(mpi: &Mpi, options: &[&str], variable: Option<(&str, &Path)>) -> Waiting {
         let stop = tempfile::tempdir().unwrap();
         let mut job =
             Job::new(options).with(mpi, RANKS, &mpi.program("standing")).args([stop.path().join("stop")]);
-        if let Some(library) = preload {
-            job = job.env("LD_PRELOAD", library);
+        if let Some((name, value)) = variable {
+            job = job.env(name, value);
         }
         let mut job = job.start();
         job.wait_for("standing");
@@ -150,6 +150,26 @@ fn check_no_process(row: &Value) {
     assert!(message.contains(&format!("no process {pid}")), "{message}");
 }
 
+/// `run --record` sets the variable. The library does not count the entries of the engine.
+#[test]
+fn engine_above_library_gives_estimates() {
+    mpi::each(|mpi| {
+        let waiting = Waiting::new(mpi, &[], Some(("MATCHPOINT_ENGINE", Path::new("list"))));
+        let trace = waiting.job.trace();
+        // The recorder reads the library's counts within two seconds.
+        thread::sleep(Duration::from_secs(3));
+        let seen = waiting.look(trace.to_str().unwrap(), have_known_queues);
+        for row in rows(&seen) {
+            assert_eq!(
+                (&row["posted"]["how"], &row["unexpected"]["how"]),
+                (&json!("estimated"), &json!("estimated")),
+                "{row}"
+            );
+        }
+        waiting.end();
+    });
+}
+
 /// A library replaces MPI_T and checks its use, because MPICH as tested lacks the variables of the queues.
 #[test]
 fn variables_of_mpich_are_read() {
@@ -157,7 +177,7 @@ fn variables_of_mpich_are_read() {
         if mpi.is_open_mpi() {
             return;
         }
-        let waiting = Waiting::new(mpi, &[], Some(&mpi.library("mpi_t")));
+        let waiting = Waiting::new(mpi, &[], Some(("LD_PRELOAD", &mpi.library("mpi_t"))));
         let trace = waiting.job.trace();
         let measured =
             |row: &Value| row["posted"]["how"] == "measured" && row["unexpected"]["how"] == "measured";

@@ -49,7 +49,8 @@ struct Rank {
     file: Follower,
     lost: Option<FollowError>,
     pending: Pending,
-    queues: Option<Queues>,
+    /// The last measured lengths, and [`Pending::changes`] at the measurement.
+    queues: Option<(Queues, u64)>,
     has_ended: bool,
     /// Whether the process had written nothing for [`SILENT_S`] at the last complete read.
     silent: bool,
@@ -154,7 +155,7 @@ impl Rank {
         let (pending, queues) = (&mut self.pending, &mut self.queues);
         let more = self.file.read(&mut |entry| match entry {
             Entry::Call(call) => pending.call(call, flow),
-            Entry::Queues(said) => *queues = Some(said),
+            Entry::Queues(said) => *queues = Some((said, pending.changes)),
         });
         let behind = matches!(more, Ok(true));
         self.has_ended = has_ended && !behind;
@@ -202,8 +203,10 @@ impl Rank {
         let is_new = |queues: &Queues| {
             self.file.until_ns().saturating_sub(queues.at_ns) <= MEASURED_FOR.as_nanos() as i64
         };
+        let (queues, changes) = self.queues?;
         // After MPI_Finalize there are no queues.
-        self.queues.filter(|queues| self.file.end().is_none() && is_new(queues))
+        let is_current = self.file.end().is_none() && changes == self.pending.changes && is_new(&queues);
+        is_current.then_some(queues)
     }
 
     fn posted(&self) -> QueueLength {
@@ -274,6 +277,9 @@ fn seconds(ns: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use matchpoint_trace::Call;
+    use matchpoint_trace::call::{Action, CommId, Peer, ReceiveArgs, RequestId, TagArg};
+
     use super::*;
 
     fn row(life: ProcessState) -> Row {
@@ -290,6 +296,28 @@ mod tests {
             within: None,
             life,
         }
+    }
+
+    #[test]
+    fn receive_after_measurement_gives_estimate() {
+        let args =
+            ReceiveArgs { source: Peer::Rank(1), tag: TagArg::Is(1), comm: CommId::WORLD, bytes: None };
+        let post = |id| Call {
+            action: Action::Receive { args, request: Some(RequestId(id)), status: None },
+            ..Call::default()
+        };
+        let mut watch = Watch::default();
+        let mut rank = Rank::new(0, PathBuf::new());
+        let lengths = |rank: &Rank, watch: &Watch| (rank.posted(), rank.unexpected(0, watch));
+        let measured = |entries| QueueLength { entries, measured: true };
+        let estimated = |entries| QueueLength { entries, measured: false };
+        rank.pending.call(&post(1), &mut watch.flow);
+        let queues = Queues { at_ns: 0, posted: Some(1), unexpected: Some(7), excludes_any_source: false };
+        rank.queues = Some((queues, rank.pending.changes));
+        rank.pending.call(&Call::default(), &mut watch.flow);
+        assert_eq!(lengths(&rank, &watch), (measured(1), measured(7)));
+        (2..=2000).for_each(|id| rank.pending.call(&post(id), &mut watch.flow));
+        assert_eq!(lengths(&rank, &watch), (estimated(2000), estimated(0)));
     }
 
     #[test]

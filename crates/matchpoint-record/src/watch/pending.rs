@@ -32,6 +32,9 @@ pub struct Pending {
     pub posted_from: u64,
     /// Pending any-source receives.
     pub posted_from_any: u64,
+    /// Number of receives posted, completed, cancelled or freed. A queue length of the library is current while this
+    /// number stays.
+    pub changes: u64,
     /// Messages to or from a peer that is unknown or in another world.
     pub elsewhere: u64,
     /// Time at which the last MPI call returned.
@@ -100,6 +103,7 @@ impl Pending {
     }
 
     fn receive(&mut self, args: &ReceiveArgs, status: Option<Status>, flow: &mut Flow) {
+        self.changes += 1;
         if args.source == Peer::Null || status.is_some_and(|status| status.cancelled) {
             return;
         }
@@ -180,6 +184,7 @@ impl Pending {
     }
 
     fn posted(&mut self, args: &ReceiveArgs) -> &mut u64 {
+        self.changes += 1;
         if args.source == Peer::Any { &mut self.posted_from_any } else { &mut self.posted_from }
     }
 

@@ -140,6 +140,21 @@ pub fn shared_ns(measurements: &Measurements, engine: &EngineMeasurements) -> [f
     [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * shared)
 }
 
+/// Cost of matching of a rank: low end, likely, high end. The cost is at least the time on a shared processor
+/// ([`shared_ns`]), and at most the time outside `MPI_Init` and `MPI_Finalize`, which match no message of the program.
+pub fn rank_cost_ns(rank: &RankMeasurements, at: &EngineAtRank, shared_ns: [f64; 3]) -> [f64; 3] {
+    let outside_s = rank.elapsed_s - rank.setup_s;
+    let most_ns = if outside_s > 0.0 { outside_s } else { rank.elapsed_s } * 1e9;
+    let costs_ns = [at.match_ns, cost_ns(at), at.match_cold_ns];
+    std::array::from_fn(|end| costs_ns[end].max(shared_ns[end]).min(most_ns))
+}
+
+/// The likely cost of matching at the rank with this index.
+pub fn likely_cost_ns(measurements: &Measurements, engine: &EngineMeasurements, index: usize) -> Option<f64> {
+    let (rank, at) = (measurements.ranks.get(index)?, engine.ranks.get(index)?);
+    Some(rank_cost_ns(rank, at, shared_ns(measurements, engine))[1])
+}
+
 /// The index of the rank with this number.
 pub fn index_of(measurements: &Measurements, rank: u32) -> Option<usize> {
     measurements.ranks.iter().position(|of| of.rank == rank)
@@ -156,13 +171,16 @@ pub fn attempts(engine: &EngineMeasurements) -> (u64, f64) {
     (attempts, ratio(attempts as f64, searches as f64))
 }
 
-/// A rank, the cost of an engine at the rank, and the cost as a share of the run time.
-pub type RankCost<'a> = (&'a RankMeasurements, &'a EngineAtRank, f64);
+/// A rank, the costs of an engine at the rank (low end, likely, high end), and the likely cost ÷ run time.
+pub type RankCost<'a> = (&'a RankMeasurements, [f64; 3], f64);
 
 pub fn worst_ranks<'a>(measurements: &'a Measurements, engine: &'a EngineMeasurements) -> Vec<RankCost<'a>> {
-    let ranks = measurements.ranks.iter().zip(&engine.ranks);
-    let mut ranks: Vec<RankCost<'_>> =
-        ranks.map(|(rank, at)| (rank, at, ratio(cost_ns(at), rank.elapsed_s * 1e9))).collect();
+    let shared_ns = shared_ns(measurements, engine);
+    let ranks = measurements.ranks.iter().zip(&engine.ranks).map(|(rank, at)| {
+        let costs_ns = rank_cost_ns(rank, at, shared_ns);
+        (rank, costs_ns, ratio(costs_ns[1], rank.elapsed_s * 1e9))
+    });
+    let mut ranks: Vec<RankCost<'_>> = ranks.collect();
     ranks.sort_by(|a, b| b.2.total_cmp(&a.2));
     ranks
 }

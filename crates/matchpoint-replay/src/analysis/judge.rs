@@ -10,7 +10,9 @@
 //! durations determine the share.
 
 use crate::Measurements;
-use crate::analysis::derived::{cost_ns, engine_label, index_of, shared_ns, whole_ranks};
+use crate::analysis::derived::{
+    engine_label, index_of, likely_cost_ns, rank_cost_ns, shared_ns, whole_ranks,
+};
 use crate::analysis::inconclusive::{self, CallTimes, Inconclusive};
 use crate::analysis::stand_in::{bare, searches_as};
 use crate::analysis::verdict::{Answer, FASTER, NEGLIGIBLE, Other, REFERENCE, Verdict};
@@ -57,9 +59,10 @@ fn worst<'a>(
     engine: &EngineMeasurements,
     ranks: impl Iterator<Item = (usize, &'a RankMeasurements)>,
 ) -> Option<Worst<'a>> {
-    let least = shared_ns(measurements, engine);
-    let ranks = ranks.filter_map(|(index, rank)| shares(rank, engine.ranks.get(index)?, least));
-    ranks.max_by(|a, b| a.share.total_cmp(&b.share))
+    let shared_ns = shared_ns(measurements, engine);
+    let ranks = ranks.filter_map(|(index, rank)| shares(rank, engine.ranks.get(index)?, shared_ns));
+    // Of equal ranks, the first, which is also first in the table of the worst ranks.
+    ranks.reduce(|worst, rank| if rank.share > worst.share { rank } else { worst })
 }
 
 /// The share of a rank that ends early, if its answer is not *No*.
@@ -68,19 +71,15 @@ fn early(measurements: &Measurements, engine: &EngineMeasurements) -> Option<(u3
     (Answer::to(worst.share) != Answer::No).then_some((worst.rank.rank, worst.share))
 }
 
-fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {
-    // MPI_Init and MPI_Finalize match no message of the program.
-    let own_ns = (rank.elapsed_s - rank.setup_s) * 1e9;
-    let own_ns = if own_ns > 0.0 { own_ns } else { f64::INFINITY };
-    let share = |ns: f64, least: f64| ns.max(least).min(own_ns) / (rank.elapsed_s * 1e9);
-    let (warm, cold) = (share(cost.match_ns, least[0]), share(cost.match_cold_ns, least[2]));
-    let likely = share(cost_ns(cost), least[1]);
+fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, shared_ns: [f64; 3]) -> Option<Worst<'a>> {
+    let costs_ns = rank_cost_ns(rank, cost, shared_ns);
+    let [warm, share, cold] = costs_ns.map(|cost_ns| cost_ns / (rank.elapsed_s * 1e9));
     // Under host load, the replay with warm caches may be slower than with cold caches.
     (warm.is_finite() && cold.is_finite()).then(|| Worst {
         rank,
-        low: warm.min(cold).min(1.0),
-        share: likely.min(1.0),
-        high: warm.max(cold).min(1.0),
+        low: warm.min(cold),
+        share,
+        high: warm.max(cold),
         is_bounded: cost.library.is_some_and(|cost| cost.bounded_ns >= BOUNDED * cost.likely_ns),
     })
 }
@@ -146,7 +145,7 @@ fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
         return Vec::new();
     };
     let share = |engine: &EngineMeasurements| {
-        engine.ranks.get(index).map_or(0.0, |at| cost_ns(at) / (worst.rank.elapsed_s * 1e9))
+        likely_cost_ns(measurements, engine, index).map_or(0.0, |ns| ns / (worst.rank.elapsed_s * 1e9))
     };
     let sound =
         measurements.engines.iter().skip(1).filter(|engine| engine.disagreements == 0 && !engine.full);

@@ -51,6 +51,7 @@ fn wildcards_are_counted_by_class() {
     let run = program(vec![sender, receiver]).simulated();
     let wildcards = run.totals.wildcards;
     assert_eq!((wildcards.none, wildcards.any_source, wildcards.any_tag, wildcards.both), (1, 1, 1, 1));
+    assert_eq!(run.ranks[1].any_source, 2);
     assert_eq!((run.totals.recorded_wildcards, run.totals.reproduced_wildcards), (3, 2));
     assert_eq!((run.totals.tags_unique, run.totals.tag_max), (4, Some(4)));
 }

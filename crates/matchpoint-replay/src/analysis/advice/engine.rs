@@ -1,7 +1,7 @@
 //! Advice about other engines.
 
 use super::{Advice, Case, Saving, change};
-use crate::analysis::derived::{cost_ns, engine_label, index_of, ratio};
+use crate::analysis::derived::{cost_ns, engine_label, index_of, likely_cost_ns, ratio};
 use crate::analysis::library_cost;
 use crate::analysis::stand_in::bare;
 use crate::analysis::verdict::{Answer, FASTER, NEGLIGIBLE, REFERENCE};
@@ -40,11 +40,15 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
     if factor < FASTER {
         return none_better(case, first, others.len());
     }
-    let saved = case.verdict.share * (1.0 - 1.0 / factor);
-    let saved_ns = cost(first) - cost(best);
+    let in_run_ns = |engine| likely_cost_ns(case.measurements, engine, index);
+    let saved_ns = in_run_ns(first)? - in_run_ns(best)?;
+    if saved_ns <= 0.0 {
+        return None;
+    }
+    let saved = ratio(saved_ns, case.measurements.ranks[index].elapsed_s * 1e9);
     let saving = Saving {
         ns: saved_ns,
-        share: ratio(saved_ns, case.measurements.ranks[index].elapsed_s * 1e9),
+        share: saved,
         overflow_limit: library_cost::saving_limit(case.measurements, index),
     };
     let advice = change(

@@ -2,7 +2,7 @@
 
 use super::{Advice, Case, change, limitation};
 use crate::Arrivals;
-use crate::analysis::derived::{engine_label, ratio};
+use crate::analysis::derived::{cost_ns, engine_label, index_of, likely_cost_ns, ratio};
 use crate::analysis::inconclusive::{if_all_searched, is_mostly_setup};
 use crate::analysis::library_cost::has_library_cost;
 use crate::format;
@@ -498,6 +498,28 @@ pub fn mostly_setup(case: &Case<'_>) -> Option<Advice> {
             format::share(verdict.share_without_setup)
         ),
         vec![("setup_share", setup), ("share_without_setup", verdict.share_without_setup)],
+    )
+}
+
+pub fn cost_exceeds_run(case: &Case<'_>) -> Option<Advice> {
+    let (measurements, rank) = (case.measurements, case.verdict.rank);
+    let index = index_of(measurements, rank)?;
+    let engine = measurements.engines.first()?;
+    let (estimated_ns, counted_ns) =
+        (cost_ns(engine.ranks.get(index)?), likely_cost_ns(measurements, engine, index)?);
+    if estimated_ns <= counted_ns || case.verdict.share == 0.0 {
+        return None;
+    }
+    limitation(
+        "The estimated cost exceeds the run",
+        format!(
+            "At rank {rank}, the estimate for {} is {}. Outside MPI_Init and MPI_Finalize, the run took {}, so this time \
+             counts as the cost.",
+            engine_label(engine),
+            format::duration_ns(estimated_ns),
+            format::duration_ns(counted_ns)
+        ),
+        vec![("estimated_ns", estimated_ns), ("counted_ns", counted_ns)],
     )
 }
 

@@ -8,10 +8,11 @@ mod receives;
 mod tags;
 
 use crate::Measurements;
-use crate::analysis::derived::{cost_ns, index_of, ratio};
+use crate::analysis::derived::{index_of, likely_cost_ns, ratio};
 use crate::analysis::library_cost;
 use crate::analysis::verdict::{Answer, NEGLIGIBLE, Verdict};
 use crate::format;
+use crate::measurements::RankMeasurements;
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Advice {
@@ -48,6 +49,11 @@ pub struct Case<'a> {
 impl Case<'_> {
     fn is_negligible(&self) -> bool {
         self.verdict.answer == Answer::No || self.verdict.high < NEGLIGIBLE
+    }
+
+    /// The rank of the verdict.
+    fn worst(&self) -> Option<&RankMeasurements> {
+        self.measurements.ranks.get(index_of(self.measurements, self.verdict.rank)?)
     }
 }
 
@@ -90,6 +96,7 @@ const CHECKS: &[Check] = &[
     limitations::unmatched_at_end,
     limitations::wildcards_differ,
     limitations::mostly_setup,
+    limitations::cost_exceeds_run,
     limitations::arrival_order_matters,
 ];
 
@@ -111,7 +118,7 @@ fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Adv
     let mut advice = advice?;
     let Some(saving) = at_stake(case, rank) else { return Some(advice) };
     advice.text += &format!(
-        " This saves at most the matching cost there, {} ({} of its run time).",
+        " This saves at most the matching cost at rank {rank}, {} ({} of its run time).",
         format::duration_ns(saving.ns),
         format::share(saving.share)
     );
@@ -122,7 +129,7 @@ fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Adv
 fn at_stake(case: &Case<'_>, rank: u32) -> Option<Saving> {
     let measurements = case.measurements;
     let index = index_of(measurements, rank)?;
-    let ns = cost_ns(measurements.engines.first()?.ranks.get(index)?);
+    let ns = likely_cost_ns(measurements, measurements.engines.first()?, index)?;
     Some(Saving {
         ns,
         share: ratio(ns, measurements.ranks[index].elapsed_s * 1e9),

@@ -134,17 +134,18 @@ fn none_or_count(count: u64) -> String {
 }
 
 pub fn wildcards_decide(case: &Case<'_>) -> Option<Advice> {
-    let totals = &case.measurements.totals;
-    let (any_source, _) = wildcard_receives(totals);
-    let share = ratio(any_source as f64, totals.receives as f64);
+    let worst = case.worst()?;
+    let any_source = worst.any_source;
+    let share = ratio(any_source as f64, worst.receives as f64);
     if share < MANY_ANY_SOURCE || any_source < MANY_ANY_SOURCE_MIN || case.is_negligible() {
         return None;
     }
     let advice = change(
         "Receives from any source are common",
         format!(
-            "{} of the receives ({}) use MPI_ANY_SOURCE. Engines with a queue per source then search every queue. \
+            "At rank {}, {} of the receives ({}) use MPI_ANY_SOURCE. Engines with a queue per source then search every queue. \
              If the sender is known, name it in the receive.{}",
+            worst.rank,
             format::share(share),
             format::count(any_source),
             call_sites::most(case.measurements, |there| there.any_source)
