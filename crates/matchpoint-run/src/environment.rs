@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn intel_mpi_gets_core_provider_in_own_variable() {
+    fn intel_mpi_core_has_own_variable() {
         let all = of(Vendor::Intel, "2021.18.1", "shm");
         for name in ["FI_PROVIDER", "I_MPI_OFI_PROVIDER", "MATCHPOINT_PROVIDER"] {
             assert_eq!(value_of(&all, name), Some("matchpoint"));

@@ -44,7 +44,7 @@ fn semantics_holds_between_hosts_above() {
         let job = job.args(cluster.launch(mpi, 4, &built(mpi, "mpi", "semantics")));
         let ran = job.args(["--truncate", "0"]).succeed();
         assert!(ran.stdout.contains("all right"), "{ran}");
-        ran.reports(start_line(mpi));
+        ran.reports(&start_line(mpi, 4));
         all_have_reported(&ran);
     });
 }

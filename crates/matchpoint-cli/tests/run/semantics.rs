@@ -48,9 +48,13 @@ fn semantics_holds_below() {
     }
 }
 
-/// A part of the line that reports the start of `semantics`, which imports `MPI_Intercomm_create`.
-pub fn start_line(mpi: &Mpi) -> &'static str {
-    if mpi.name.contains("openmpi") { "overflow matching is off in" } else { "hybrid is ready in" }
+/// The begin of the line that reports the start of `semantics`, which imports `MPI_Intercomm_create`.
+pub fn start_line(mpi: &Mpi, ranks: u32) -> String {
+    if mpi.name.contains("openmpi") {
+        format!("overflow matching is off in {ranks} ranks: the program imports ")
+    } else {
+        format!("hybrid is ready in {ranks} ranks: overflow begins ")
+    }
 }
 
 /// `--truncate 0`: the unchanged MPI libraries fail with truncated messages over shared memory.
@@ -63,7 +67,7 @@ fn semantics_holds_above() {
                 let job = Job::new(&["--limit", limit]).with(mpi, 3, &program);
                 let ran = job.args(["--truncate", "0"]).succeed();
                 assert!(ran.stdout.contains("all right"), "{ran}");
-                ran.reports(start_line(mpi));
+                ran.reports(&start_line(mpi, 3));
             }
             let job = Job::new(&["--limit", "0"]).with(mpi, 2, &program);
             let ran = job.args(["--threads", "--truncate", "0"]).succeed();

@@ -8,9 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use matchpoint::{
-    ContextId, Engine, Envelope, Message, MsgId, Outcome, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
+    ContextId, Drained, Engine, Envelope, Message, MsgId, Outcome, Rank, Receive, RecvId, Refused, Selector,
+    Tag, TagMask, Wild,
 };
-use matchpoint_conformance::{Options, check};
+use matchpoint_conformance::{Choices, Options, check};
 
 use crate::against_list::{EngineAndList, engine, play, queued, statistic};
 use crate::laws::streams;
@@ -35,6 +36,133 @@ fn laws_hold_with_any_thread_count() {
     for name in NAMES {
         let report = check(&|| engine(name), &Options { streams, ..Options::quick() });
         report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
+    }
+}
+
+/// Parameters of random receives and messages. Few keys cause many conflicts.
+struct Load {
+    contexts: u64,
+    keys: u64,
+    any_source_percent: u64,
+    any_tag_percent: u64,
+    masked_percent: u64,
+    /// Maximum length of a run of duplicate receives.
+    run: u64,
+}
+
+const LOADS: [Load; 9] = [
+    Load { contexts: 2, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
+    Load { contexts: 2, keys: 2, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 9 },
+    Load { contexts: 2, keys: 2, any_source_percent: 50, any_tag_percent: 0, masked_percent: 0, run: 4 },
+    Load { contexts: 2, keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
+    Load { contexts: 2, keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
+    Load { contexts: 2, keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
+    // Without wildcards, bins are partitioned.
+    Load { contexts: 1, keys: 20, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
+    Load { contexts: 1, keys: 4, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 5 },
+    Load { contexts: 1, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 50 },
+];
+
+struct Stream<'a> {
+    load: &'a Load,
+    choices: Choices<'static>,
+    next: u64,
+}
+
+impl Stream<'_> {
+    fn id(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn selector(&mut self) -> Selector {
+        let (source, tag) = (self.choices.below(self.load.keys), self.choices.below(self.load.keys));
+        let source = if self.choices.chance(self.load.any_source_percent) {
+            Wild::Any
+        } else {
+            Wild::Is(Rank(source as u32))
+        };
+        let tag = if self.choices.chance(self.load.any_tag_percent) {
+            Wild::Any
+        } else if self.choices.chance(self.load.masked_percent) {
+            Wild::Masked(TagMask { value: Tag(tag), ignore: 1 })
+        } else {
+            Wild::Is(Tag(tag))
+        };
+        Selector::new(ContextId(self.choices.below(self.load.contexts) as u32), source, tag)
+    }
+
+    /// At least `about` receives, in runs.
+    fn receives(&mut self, about: u64) -> Vec<Receive> {
+        let mut all = Vec::new();
+        while (all.len() as u64) < about {
+            let selector = self.selector();
+            let length = 1 + self.choices.below(self.load.run);
+            all.extend((0..length).map(|_| Receive::new(RecvId(self.id()), selector)));
+        }
+        all
+    }
+
+    fn messages(&mut self, count: u64) -> Vec<Message> {
+        let message = |_| {
+            let (source, tag) = (self.choices.below(self.load.keys), self.choices.below(self.load.keys));
+            let source = if self.choices.chance(3) { Rank::UNKNOWN } else { Rank(source as u32) };
+            let envelope =
+                Envelope::new(ContextId(self.choices.below(self.load.contexts) as u32), source, Tag(tag));
+            Message::new(MsgId(self.id()), envelope)
+        };
+        (0..count).map(message).collect()
+    }
+}
+
+#[test]
+fn conflicting_batches_match_like_single_messages() {
+    let rounds = if cfg!(miri) { 3 } else { 300 };
+    for name in NAMES {
+        for (seed, load) in (0..).zip(&LOADS) {
+            let (mut tested, mut list) = (engine(name), engine("list"));
+            let mut stream = Stream { load, choices: Choices::Seed(seed), next: 0 };
+            for round in 0..rounds {
+                let about = stream.choices.below(200);
+                for receive in stream.receives(about) {
+                    assert_eq!(
+                        tested.post(receive),
+                        list.post(receive),
+                        "{name}, load {seed}, round {round}"
+                    );
+                }
+                let count = stream.choices.below(200);
+                let messages = stream.messages(count);
+                let (mut out, mut expected) = (Vec::new(), Vec::new());
+                list.arrive_batch(&messages, &mut expected).unwrap();
+                if round % 2 == 0 {
+                    tested.arrive_batch(&messages, &mut out).unwrap();
+                } else {
+                    let delivered = Mutex::new(Vec::new());
+                    let deliver = |number, receive| delivered.lock().unwrap().push((number, receive));
+                    tested.deliver_batch(&messages, &mut out, &deliver).unwrap();
+                    let mut delivered = delivered.into_inner().unwrap();
+                    delivered.sort_unstable();
+                    let matched =
+                        (0..).zip(&expected).filter_map(|(number, found)| Some((number, (*found)?)));
+                    assert_eq!(delivered, matched.collect::<Vec<_>>(), "{name}, load {seed}, round {round}");
+                }
+                assert_eq!(out, expected, "{name}, load {seed}, round {round}");
+                assert_eq!(queued(&*tested), queued(&*list), "{name}, load {seed}, round {round}");
+                if queued(&*tested).len() > 1000 {
+                    for engine in [&mut tested, &mut list] {
+                        (0..2).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
+                    }
+                }
+            }
+            let reported = |name| statistic(&*tested, name) > 0.0;
+            let is_shared = load.contexts == 1 && !name.contains("by=o") && load.keys > 1;
+            let threads = statistic(&*tested, "threads");
+            assert!(
+                threads == 1.0 || reported(if is_shared { "shared" } else { "jobs" }),
+                "{name}, load {seed}"
+            );
+        }
     }
 }
 
