@@ -70,6 +70,25 @@ static int library_imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_
     return REAL(Imrecv)(buffer, (int)count, type, message, request);
 }
 
+/* The engine's queue was long if it had this many times the limit. */
+#define LONG_PHASE 8
+
+static inline long limit_after(long measured)
+{
+    return measured != LONG_MAX && overflow.longest >= LONG_PHASE * measured ? measured / LONG_PHASE : measured;
+}
+
+/* Called when the last receive leaves the engine. After a long queue, overflow begins earlier: many programs repeat
+ * their communication, and each message is compared with the receives in the library. */
+static void adapt_limits(void)
+{
+    if (overflow.has_measured_limit) {
+        hot_state.limit_named = limit_after(overflow.measured_named);
+        hot_state.limit_any = limit_after(overflow.measured_any);
+    }
+    overflow.longest = 0;
+}
+
 /* Updates the counts for a receive that leaves the engine. */
 static void unqueue(struct receive *receive)
 {
@@ -80,8 +99,10 @@ static void unqueue(struct receive *receive)
     overflow.derived -= receive->is_derived;
     if (--communicator->queued == 0)
         leave_ring(communicator);
-    if (overflow.queued == 0)
+    if (overflow.queued == 0) {
+        adapt_limits();
         set_paths();
+    }
 }
 
 /* Ends the record of a receive that the program has completed or freed. */
@@ -230,7 +251,8 @@ static bool queue_receive(struct receive *receive)
     overflow.derived += receive->is_derived;
     if (communicator->queued++ == 0)
         enter_ring(communicator);
-    overflow.queued++;
+    if (++overflow.queued > overflow.longest)
+        overflow.longest = overflow.queued;
     if (result == CORE_MATCHED) {
         struct message *taken = (struct message *)(uintptr_t)message;
         communicator->unexpected--;
@@ -267,6 +289,7 @@ static void stop_useless_overflow(void)
     if (!overflow.has_measured_limit || overflow.counts.given_back < GIVEN_BACK_MANY ||
         10 * overflow.counts.given_back < 9 * overflow.counts.overflowed)
         return;
+    overflow.has_measured_limit = false;
     hot_state.limit_named = hot_state.limit_any = LONG_MAX;
 }
 

@@ -28,6 +28,8 @@ static struct {
     struct core *core; /* NULL: overflow is off */
     struct core_counts counts;
     long queued;          /* receives in the engine */
+    long longest;         /* the maximum of `queued` since it was 0 */
+    long measured_named, measured_any; /* limits; LONG_MAX: none */
     long blocking;        /* of these, receives with a sender that may wait: see eager.h */
     long derived;         /* of these, receives with a derived datatype */
     long unexpected;      /* messages in the engine */

@@ -203,6 +203,21 @@ fn receives_given_back_end_overflow() {
     });
 }
 
+/// After a queue of at least eight times the measured limit, overflow begins at an eighth of it, until a short queue.
+#[test]
+fn long_queue_lowers_measured_limit() {
+    mpi::each(|mpi| {
+        let ran = Job::new(&[]).with(mpi, 2, &programs::built(mpi, "repeated")).succeed();
+        let ranks = ran.ranks();
+        let overflow = &ranks.iter().find(|rank| rank["rank"] == 0).unwrap()["overflow"];
+        let expected = overflow["limit_named"].as_u64().map_or(0, |limit| {
+            let lowered = limit / 8;
+            (10_000 - limit) + (10_000 - lowered) + 40_u64.saturating_sub(lowered)
+        });
+        assert_eq!(overflow["overflowed"], expected, "{ran}");
+    });
+}
+
 #[test]
 fn quiet_job_reports_overflowed_ranks() {
     let _alone = mpi::alone();

@@ -48,6 +48,7 @@ static void disable_overflow(enum core_off why)
     give_back_all();
     overflow.may_watch = overflow.takes_all = overflow.watches_always = false;
     overflow.is_disabled = true;
+    overflow.has_measured_limit = false;
     hot_state.limit_named = hot_state.limit_any = LONG_MAX;
     overflow.counts.limit_named = overflow.counts.limit_any = -1;
 }

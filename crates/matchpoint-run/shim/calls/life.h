@@ -55,6 +55,8 @@ static void set_limits(bool has_world)
     else {
         measure_limits(has_world);
         overflow.has_measured_limit = true;
+        overflow.measured_named = hot_state.limit_named;
+        overflow.measured_any = hot_state.limit_any;
     }
     if (limit != NULL && *limit != 0 && strcmp(limit, "none") != 0 && strcmp(limit, "auto") != 0 && (end == NULL || *end != 0))
         log_error("warning: MATCHPOINT_LIMIT is '%s'; taken as auto. hint: set a number of receives, none or auto", limit);
