@@ -1,4 +1,5 @@
 use std::ffi::c_int;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
@@ -8,7 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, getpgrp, kill_process, pidfd_open};
+use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::failure::Failure;
@@ -26,11 +28,12 @@ impl<F: FnMut()> Watcher for F {
     }
 }
 
-/// Runs the job, and polls `watcher`. The terminal also sends an interrupt to the job. SIGTERM and SIGHUP end the job.
-/// Returns after the end of the job in every case.
+/// Runs the job, and polls `watcher`. SIGINT goes on to the job, unless the terminal also sends it to the job. SIGTERM and
+/// SIGHUP end the job. Returns after the end of the job in every case.
 pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatus, Failure> {
     // `run` handles SIGUSR1. In other commands, SIGUSR1 must not end the command before the job.
-    signalled(&[SIGINT, SIGUSR1])?;
+    signalled(&[SIGUSR1])?;
+    let interrupt = signalled(&[SIGINT])?;
     // After SIGHUP the terminal is lost, and the job must end too.
     let stop = signalled(&[SIGTERM, SIGHUP])?;
     let mut job = command.spawn().map_err(|error| {
@@ -48,6 +51,9 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
         if stop.load(Relaxed) && !asked {
             asked = true;
             ask_to_stop(job.id());
+        }
+        if interrupt.swap(false, Relaxed) && !is_in_foreground() {
+            send(job.id(), Signal::INT);
         }
         watcher.on_poll();
         exit.wait(POLL_INTERVAL);
@@ -83,10 +89,20 @@ impl ProcessExit {
 }
 
 pub fn ask_to_stop(job: u32) {
+    send(job, Signal::TERM);
+}
+
+fn send(job: u32, signal: Signal) {
     let pid = i32::try_from(job).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        let _ = kill_process(pid, Signal::TERM);
+        let _ = kill_process(pid, signal);
     }
+}
+
+/// Returns whether the terminal sends its signals to this process and the job.
+fn is_in_foreground() -> bool {
+    let Ok(terminal) = File::open("/dev/tty") else { return false };
+    tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp())
 }
 
 /// The exit code of the command for the exit status of a job. A signal gives 128 + the signal number.

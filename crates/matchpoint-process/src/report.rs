@@ -5,13 +5,14 @@
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, Once};
 
 use matchpoint::Engine;
 
 use crate::clock::Moment;
-use crate::settings::settings;
+use crate::settings::{REPORT, settings};
 use crate::tally::Tally;
 
 /// The measurements of an endpoint and its engine.
@@ -126,14 +127,26 @@ pub fn process_name() -> String {
 
 /// Writes the report. `members`: names and JSON values that the caller adds.
 ///
-/// Failures are ignored: `matchpoint run` lists the processes without a report.
+/// After a failure, rank 0 prints one warning, and the job goes on.
 pub fn write(rank: Option<u64>, members: &[(&str, String)]) {
-    if let Some(folder) = &settings().report {
-        write_to(folder, rank, members);
+    static WARNED: Once = Once::new();
+    let Some(folder) = &settings().report else { return };
+    let written = write_to(folder, rank, members);
+    if let (Err(error), None | Some(0)) = (written, rank) {
+        WARNED.call_once(|| warn(folder, &error));
     }
 }
 
-fn write_to(folder: &Path, rank: Option<u64>, members: &[(&str, String)]) {
+/// `eprintln!` would panic if standard error is closed.
+fn warn(folder: &Path, error: &io::Error) {
+    let _ = writeln!(
+        io::stderr(),
+        "matchpoint: warning: cannot write a report to '{}': {error}. hint: create the folder, or unset {REPORT}",
+        folder.display()
+    );
+}
+
+fn write_to(folder: &Path, rank: Option<u64>, members: &[(&str, String)]) -> io::Result<()> {
     let mut text = format!(
         "{{\"schema\":1,\"host\":{},\"pid\":{},\"rank\":{}",
         quoted(&host()),
@@ -153,9 +166,8 @@ fn write_to(folder: &Path, rank: Option<u64>, members: &[(&str, String)]) {
     text.push_str("]}\n");
     let name = format!("{}.json", process_name());
     let temporary = folder.join(format!("{name}.new"));
-    if std::fs::write(&temporary, text).is_ok() {
-        let _ = std::fs::rename(temporary, folder.join(name));
-    }
+    std::fs::write(&temporary, text)?;
+    std::fs::rename(temporary, folder.join(name))
 }
 
 fn write_endpoint(text: &mut String, endpoint: &EndpointFigures) {

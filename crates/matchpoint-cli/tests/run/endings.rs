@@ -1,6 +1,7 @@
 //! Jobs that fail, hang or are asked for their queues by SIGUSR1.
 
 use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
@@ -59,6 +60,8 @@ impl Endless {
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -t 60; exec \"$@\"", "sh", MATCHPOINT, "run"]).args(options);
         command.arg("--").arg(mpi.mpiexec()).args(["-n", "2"]).args(program);
+        // In the foreground of a terminal, the command does not send SIGINT on.
+        command.process_group(0);
         let mut run = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let lines = BufReader::new(run.stderr.take().unwrap()).lines();
         Endless { run, lines }
@@ -90,8 +93,12 @@ impl Endless {
         assert!(mpi::send_signal(self.run.id(), signal));
     }
 
-    fn stop(mut self) -> (Vec<String>, bool) {
-        self.signal(Signal::TERM);
+    fn stop(self) -> (Vec<String>, bool) {
+        self.stop_by(Signal::TERM)
+    }
+
+    fn stop_by(mut self, signal: Signal) -> (Vec<String>, bool) {
+        self.signal(signal);
         let rest = self.lines.map(Result::unwrap).collect();
         (rest, self.run.wait().unwrap().success())
     }
@@ -116,16 +123,21 @@ fn running_job_reports_limit() {
 }
 
 #[test]
-fn sigterm_ends_job_with_report() {
+fn signals_end_job_with_report() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let program = mpi.program("endings");
     for (options, ready) in POSITIONS {
-        let mut job = Endless::start(&mpi, options, &[program.to_str().unwrap(), "never"]);
-        job.until(ready);
-        let (rest, succeeded) = job.stop();
-        assert!(!succeeded);
-        assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not reach MPI_Finalize")), "{rest:?}");
+        for signal in [Signal::TERM, Signal::INT] {
+            let mut job = Endless::start(&mpi, options, &[program.to_str().unwrap(), "never"]);
+            job.until(ready);
+            let (rest, succeeded) = job.stop_by(signal);
+            assert!(!succeeded);
+            assert!(
+                rest.iter().any(|line| line.contains("ranks 0, 1 did not reach MPI_Finalize")),
+                "{rest:?}"
+            );
+        }
     }
 }
 

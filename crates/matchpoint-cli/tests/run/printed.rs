@@ -73,6 +73,22 @@ fn printed_environment_serves_command_below() {
     }
 }
 
+/// As in a batch script that sets `MATCHPOINT_REPORT` and does not create the folder.
+#[test]
+fn missing_report_folder_causes_one_warning() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"
+        lines=$("$1" run --print-environment --folder "$2/run" --limit 0 --mpicc "$3") && eval "$lines" &&
+        MATCHPOINT_REPORT=$2/missing timeout 60 "$4" -n 2 "$5""#;
+    let mut bash = Command::new("bash");
+    bash.args(["-c", script, "-", MATCHPOINT]).arg(folder.path()).arg(mpi.mpicc()).arg(mpi.mpiexec());
+    let ran = CommandOutput::of(bash.arg(mpi.example("halo27"))).succeed();
+    assert_eq!(ran.stderr.matches("warning: cannot write a report to '").count(), 1, "{ran}");
+    ran.reports("hint: create the folder, or unset MATCHPOINT_REPORT");
+}
+
 #[test]
 fn results_repeat_report_of_job() {
     let _alone = mpi::alone();
