@@ -299,6 +299,7 @@ static void give_back_all(void)
     struct receive *first = NULL, **last = &first;
     if (overflow.queued == 0)
         return;
+    overflow.longest = 0; /* the library will search this queue */
     overflow.functions->visit(overflow.core, CORE_POSTED, append_receive, &last);
     overflow.counts.give_backs++;
     for (struct receive *receive = first, *next; receive != NULL; receive = next) {

@@ -28,10 +28,9 @@ static struct {
     struct core *core; /* NULL: overflow is off */
     struct core_counts counts;
     long queued;          /* receives in the engine */
-    long longest;         /* the maximum of `queued` since it was 0 */
-    long measured_named, measured_any; /* limits; LONG_MAX: none */
     long blocking;        /* of these, receives with a sender that may wait: see eager.h */
     long derived;         /* of these, receives with a derived datatype */
+    long longest;         /* the maximum of `queued` since it was 0 */
     long unexpected;      /* messages in the engine */
     long watched;         /* communicators with a drain of their unexpected queue before each post */
     long active;          /* receives with a record that the program has not completed */
@@ -44,6 +43,7 @@ static struct {
     bool is_disabled;           /* the library matches all messages that are not in the engine */
     bool may_watch;
     bool has_measured_limit;
+    long measured_named, measured_any; /* limits; LONG_MAX: none */
     int idle; /* polls without a message */
     unsigned brief_polls;
     int polls_before_yield;
