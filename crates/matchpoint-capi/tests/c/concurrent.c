@@ -1,4 +1,4 @@
-/* Tests that each message is returned to one thread if several threads call matched take_all concurrently. */
+/* Tests that each message is returned to one thread if several threads call mp_matched_probe concurrently. */
 #include <pthread.h>
 
 #include "check.h"

@@ -72,7 +72,8 @@ fn missing_compiler_is_reported() {
     let launcher = setting.launcher();
     setting.command.env("PATH", "");
     let message = setting.complaint(&[&launcher]);
-    for words in ["no working mpicc", "libopenmpi-dev", "--mpicc", "libmpi_abi"] {
+    let needs = "needs the header of your MPI library, but there is no working mpicc";
+    for words in [needs, "package of that MPI", "libopenmpi-dev", "--mpicc", "libmpi_abi"] {
         assert!(message.contains(words), "{message}");
     }
     assert!(!setting.path("trace").exists());
