@@ -154,15 +154,16 @@ typedef void (*mp_statistic_fn)(void *user, const char *name, double value);
 /* An engine: both queues of a process. The library writes the fields. */
 typedef struct mp_engine {
   const struct mp_calls *calls;
-  const uint64_t *posted;     /* the number of posted receives; NULL: only `length` in mp_calls returns it */
-  const uint64_t *unexpected; /* the number of unexpected messages, or NULL */
+  const uint64_t *posted;     /* the number of posted receives; NULL with MP_ANY_THREAD and mp_create_offload() */
+  const uint64_t *unexpected; /* the number of unexpected messages, NULL as `posted` */
 } mp_engine;
 
 /* The side of an offloaded engine that receives messages. */
 typedef struct mp_wire mp_wire;
 
-/* The functions of an engine, for the inline functions below. Read `calls` at each call: it changes while a callback runs. A function
- * that an engine of another library lacks is NULL: compare before the call. */
+/* The functions of an engine, for the inline functions below. `calls` changes while a callback runs. A program whose callbacks do not
+ * call the engine may copy the functions after mp_create(). A function that an engine of another library lacks is NULL: compare
+ * before the call. */
 typedef struct mp_calls {
   size_t size; /* sizeof(mp_calls) */
   mp_outcome (*post_exact)(struct mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag);

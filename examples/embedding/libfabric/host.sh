@@ -5,16 +5,21 @@
 # shellcheck disable=SC2034
 intended='^(< Fail|> Pass) (late source|posted order|large address) over '
 
+# A debug build into $2 for the tests, and a release into $2/release for the measurement.
 build_host() {
-    local prefix=$2 provider off=()
+    local provider build prefix options off=()
     for provider in verbs efa psm3 opx usnic ucx; do off+=("--disable-$provider"); done
     [ -x configure ] || ./autogen.sh
-    ./configure --prefix="$prefix" --enable-debug "${off[@]}" "${embedding_flags[@]}"
-    make -j"$(nproc)" install
-    (cd fabtests && ./autogen.sh &&
-        ./configure --prefix="$prefix" --with-libfabric="$prefix" --enable-efa=no --enable-lpp=no --enable-verbs=no &&
-        make -j"$(nproc)" install)
-    cc -I"$prefix/include" "$folder/receives.c" -L"$prefix/lib" -Wl,-rpath,"$prefix/lib" -lfabric -o "$prefix/bin/receives"
+    [ -x fabtests/configure ] || (cd fabtests && ./autogen.sh)
+    for build in debug release; do
+        if [ "$build" = debug ]; then prefix=$2 options=(--enable-debug); else prefix=$2/release options=(); fi
+        mkdir -p "$build/fabtests"
+        (cd "$build" && ../configure --prefix="$prefix" "${options[@]}" "${off[@]}" "${embedding_flags[@]}" &&
+            make -j"$(nproc)" install)
+        (cd "$build/fabtests" && ../../fabtests/configure --prefix="$prefix" --with-libfabric="$prefix" --enable-efa=no \
+            --enable-lpp=no --enable-verbs=no && make -j"$(nproc)" install)
+    done
+    cc -I"$2/include" "$folder/receives.c" -L"$2/lib" -Wl,-rpath,"$2/lib" -lfabric -o "$2/bin/receives"
 }
 
 # The functional tests over the providers that use the shared receive context.
@@ -32,4 +37,4 @@ test_host() {
     done
 }
 
-measure_host() { echo 'libfabric: nothing is measured'; }
+measure_host() { "$folder/measure" "$1/release" "$2/release"; }

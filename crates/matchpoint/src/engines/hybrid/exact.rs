@@ -49,7 +49,9 @@ impl<E: Effort> Hybrid<E> {
             match self.table.exchange(key, self.table.row.home(hash), UNEXPECTED) {
                 Exchange::Vacant(_) => return Outcome::none_at(Place(hash | HASHED)),
                 Exchange::Took(entry) => return self.count_taken::<UNEXPECTED>(entry),
-                Exchange::Duplicates(..) | Exchange::Present | Exchange::Other => {}
+                Exchange::Duplicates(..) | Exchange::Present | Exchange::Other => {
+                    return self.take_exact(key, hash);
+                }
             }
         }
         self.arrive_gated::<false>(0, key, hash)
@@ -123,6 +125,19 @@ impl<E: Effort> Hybrid<E> {
             self.set_gates();
         }
         exchanged.map_or_else(Outcome::refused, |exchanged| self.finish_exchange::<QUEUE>(key, exchanged))
+    }
+
+    /// Takes the oldest exact receive of a key, without wildcards and hints. The table must be ready.
+    #[inline(never)]
+    fn take_exact(&mut self, key: Key, hash: u64) -> Outcome {
+        let (found, compared) = self.table.row.find(key, hash);
+        let Some(at) = found.filter(|&at| self.table.row.slot(at).queue() == POSTED) else {
+            self.effort.examined(Queue::Posted, compared);
+            return Outcome::none_at(Place(hash | HASHED));
+        };
+        self.effort.examined(Queue::Posted, compared - 1);
+        let entry = self.table.pop(at);
+        self.count_taken::<UNEXPECTED>(entry)
     }
 
     /// Updates the counts after an exchange: the call took the entry `taken`, or queued its own entry.
