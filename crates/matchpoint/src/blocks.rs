@@ -7,15 +7,15 @@
 //! ```
 //!
 //! The newest entry is stored outside the blocks until the next push: a vector load waits about 5 ns for
-//! recent stores into the same bytes. If the newest entry matches before that push, its key is never written.
+//! recent stores into the same bytes. The key of a matched newest entry is never written.
 //!
 //! Two adjacent blocks hold more than 32 entries together; a removal that breaks this invariant merges the
 //! blocks. A last block with at most 32 entries is compacted before a new block is used. So at least one
-//! compared key in four belongs to an entry. A push moves amortized at most one entry.
+//! compared key in four belongs to an entry, and a push moves amortized at most one entry.
 //!
 //! The first `front` elements of `order` are unused. If `order` is full and at least half is unused, the
-//! block numbers move to its beginning; else its memory doubles. A ring buffer needs no such moves, but two
-//! loops per search: 3 to 13 % more instructions per post and arrival.
+//! block numbers move to its beginning. A ring buffer needs two loops per search: 3 to 13 % more instructions
+//! per post and arrival.
 
 mod removal;
 mod search;
@@ -46,7 +46,7 @@ pub(crate) trait Keys<T, S>: Default {
 struct Block<K> {
     keys: K,
     live: u64,
-    /// Number of set bits in `live`. Without `popcnt`, counting takes a dozen instructions.
+    /// Number of set bits in `live`: without `popcnt`, counting takes a dozen instructions.
     count: u32,
     /// In a free block: the next free block.
     vacant: u32,
@@ -112,7 +112,7 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Ages and slots of all entries, oldest first. Free slots also count in ages.
+    /// Free slots also count in ages.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         let stored = (0..).step_by(LANES).zip(self.order()).flat_map(|(age, &block)| {
             let live = self.blocks[block as usize].live;
@@ -138,10 +138,6 @@ impl<T: Copy, K> Blocks<T, K> {
 }
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Appends an entry.
-    ///
-    /// # Errors
-    /// [`Refused::Memory`] or [`Refused::Full`]; the queue is unchanged.
     #[inline]
     pub(crate) fn push<S>(&mut self, scheme: &S, entry: T) -> Result<(), Refused>
     where
@@ -173,7 +169,7 @@ impl<T: Copy, K> Blocks<T, K> {
         Ok(())
     }
 
-    /// Returns a last block with a free slot at its end: the compacted `tail` or a new block.
+    /// Returns a last block with a free slot: the compacted `tail` or a new block.
     #[cold]
     fn make_space<S>(&mut self, scheme: &S, tail: u32, filler: T) -> Result<u32, Refused>
     where
@@ -208,12 +204,11 @@ impl<T: Copy, K> Blocks<T, K> {
         self.blocks.try_reserve(1).map_err(|_| Refused::Memory)?;
         self.entries.try_reserve(LANES).map_err(|_| Refused::Memory)?;
         self.blocks.push(Block { keys: K::default(), live: 0, count: 0, vacant: NONE });
-        // Unused slots are never read.
         self.entries.resize(self.entries.len() + LANES, filler);
         Ok(block)
     }
 
-    /// Replaces an entry; the new entry has the age of the old entry.
+    /// The new entry has the age of the old entry.
     pub(crate) fn replace<S>(&mut self, scheme: &S, slot: SlotIndex, entry: T)
     where
         K: Keys<T, S>,

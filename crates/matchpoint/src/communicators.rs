@@ -1,14 +1,11 @@
 //! Table of an engine's communicators by context id.
-//!
-//! The first entry of a context adds its communicator. It may be a message from a peer that created the
-//! communicator earlier.
 
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
 pub(crate) struct Communicators<C> {
     sorted: Vec<(ContextId, C)>,
-    /// Index of the last communicator found. The next call usually has the same context.
+    /// Index of the last communicator found.
     recent: usize,
 }
 
@@ -35,7 +32,6 @@ impl<C> Communicators<C> {
         found.map(|(_, kept)| kept)
     }
 
-    /// As [`find`](Self::find), but adds a missing communicator.
     #[inline]
     pub(crate) fn find_or_insert(
         &mut self,
@@ -73,7 +69,6 @@ impl<C> Communicators<C> {
         Some(self.sorted.remove(at).1)
     }
 
-    /// `inner` returns the bytes of a communicator.
     pub(crate) fn bytes(&self, inner: impl Fn(&C) -> u64) -> u64 {
         let held: u64 = self.sorted.iter().map(|(_, kept)| inner(kept)).sum();
         held + (self.sorted.capacity() * size_of::<(ContextId, C)>()) as u64

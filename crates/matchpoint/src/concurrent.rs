@@ -3,9 +3,8 @@
 //! Calls are linearizable: each call takes effect at one moment between its start and its return, as the
 //! [contract](crate::engine) of one thread requires.
 //!
-//! One rule is weaker: in a context without any-source receives, entries of different sources have no order.
-//! No match depends on that order. For such a context, [`Concurrent::visit`] and [`Drained`] list entries by
-//! source, then by age.
+//! One rule is weaker: in a context without any-source receives, entries of different sources have no order,
+//! which no match needs. [`Concurrent::visit`] and [`Drained`] list such entries by source, then by age.
 //!
 //! Some calls cannot return an error and abort the process if an allocation fails:
 //!
@@ -16,8 +15,7 @@
 //! | an arrival with unknown source, in `sharded`, if the context's sources are spread over shards | a list of its locks, and an engine |
 //! | `substitute` | a string |
 //!
-//! The messages of a batch arrive in order, each before its delivery. Calls of other threads may take effect
-//! between two messages.
+//! The messages of a batch arrive in order. Calls of other threads may take effect between two messages.
 //!
 //! Engine names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the
 //! name of the inner engine.
@@ -36,8 +34,7 @@ use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
 
-/// A matching engine for concurrent calls. The methods have the meanings of [`Engine`]; see the
-/// [module](self).
+/// An engine for concurrent calls. The methods have the meanings of [`Engine`].
 pub trait Concurrent: Send + Sync {
     /// As [`Engine::post_exact`].
     fn post_exact(&self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
@@ -50,27 +47,26 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::arrive`].
     fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
-    /// [`post_selector`](Concurrent::post_selector) with the fields of a receive.
+    /// Calls [`post_selector`](Concurrent::post_selector).
     #[inline]
     fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.post_selector(receive.id, &receive.selector)
     }
 
-    /// [`arrive`](Concurrent::arrive) with the fields of a message.
+    /// Calls [`arrive`](Concurrent::arrive).
     #[inline]
     fn arrive_message(&self, message: Message) -> Result<Option<RecvId>, Refused> {
         self.arrive(message.id, message.envelope.pair(), message.envelope.tag)
     }
 
-    /// As [`Engine::arrive_batch`]. The default calls [`arrive`](Concurrent::arrive) for each message in turn.
+    /// As [`Engine::arrive_batch`].
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         arrive_each(messages, out, |_, _| (), |message| self.arrive_message(message))
     }
 
     /// As [`Engine::deliver_batch`]. `deliver` must neither call this engine nor wait for a thread that calls
-    /// this engine: the call may wait for the end of the batch. After a panic in `deliver`, `deliver_batch`
-    /// panics, and other threads can still use the engine. The inner engine determines which messages after
-    /// the panic have arrived.
+    /// this engine. After a panic in `deliver`, `deliver_batch` panics, and other threads can still use the
+    /// engine. The inner engine determines which messages after the panic have arrived.
     fn deliver_batch(
         &self,
         messages: &[Message],
@@ -92,9 +88,8 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::retract`].
     fn retract(&self, message: &Message) -> bool;
 
-    /// As [`Engine::readdress`]. Source and match are set at one moment. Another thread may take the message
-    /// first. Then the call returns [`Unchanged`](Readdressed::Unchanged), possibly before that thread's call
-    /// returns.
+    /// As [`Engine::readdress`]. Another thread may take the message first. Then the call returns
+    /// [`Unchanged`](Readdressed::Unchanged), possibly before that thread's call returns.
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
     /// As [`Engine::set_hints`].
@@ -109,10 +104,10 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::visit`], of one state of the queues. `each` must not call this engine.
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry));
 
-    /// Number of posted receives. Exact without concurrent calls.
+    /// Exact without concurrent calls.
     fn posted_len(&self) -> usize;
 
-    /// Number of unexpected messages. Exact without concurrent calls.
+    /// Exact without concurrent calls.
     fn unexpected_len(&self) -> usize;
 
     /// [`Engine::substitute`] of the first inner engine with a fallback in use.
@@ -122,7 +117,7 @@ pub trait Concurrent: Send + Sync {
     fn footprint(&self) -> Footprint;
 }
 
-/// Forms of the names for [`create`], each with a description.
+/// Forms of the names for [`create`].
 pub const KINDS: [(&str, &str); 2] = [
     ("locked:engine=NAME", "one engine, one lock"),
     (

@@ -4,7 +4,7 @@
 
 use crate::entry::Queue;
 
-/// Counts examined entries. `()` discards the counts; [`Attempts`] sums them.
+/// Counts compared entries. `()` discards the counts.
 pub trait Effort: Default + Send + 'static {
     /// Counts `entries` compared entries of `queue`.
     fn examined(&mut self, queue: Queue, entries: u64);

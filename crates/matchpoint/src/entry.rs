@@ -4,7 +4,7 @@ use crate::envelope::{ContextId, Envelope, Selector};
 
 /// Id of a receive, chosen by the caller, unique among queued receives.
 ///
-/// A caller that reuses slots of a table adds a generation ([`RecvId::new`]), so that a stale
+/// A caller that reuses slots adds a generation ([`RecvId::new`]), so that a stale
 /// [`Engine::cancel`](crate::Engine::cancel) finds no receive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RecvId(pub u64);
@@ -73,12 +73,12 @@ impl Message {
     }
 }
 
-/// Error of an engine. The refused call leaves the engine unchanged.
+/// Error of an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// The call breaks an assertion of [`Engine::set_hints`](crate::Engine::set_hints).
     Hint,
-    /// A table of fixed size is full. The caller uses another engine.
+    /// A table of fixed size is full.
     Full,
     /// An allocation failed.
     Memory,

@@ -3,8 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::{self, Debug, Display};
 
-/// Number of a communicator's context (MPI-4.1 §3.2.3) in a process. The caller may reuse the number after
-/// [`Engine::close`](crate::Engine::close).
+/// Number of a communicator's context (MPI-4.1 §3.2.3) in a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ContextId(pub u32);
 
@@ -85,8 +84,8 @@ pub enum Wild<T: Field> {
 
 /// Context, source and tag of a message.
 ///
-/// The tag is between context and source. If context and source were adjacent, the compiler would read both
-/// with one load after two stores, which delays the processor.
+/// The tag is between context and source, so that the compiler cannot read both with one load after two
+/// stores.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
 pub struct Envelope {
@@ -118,8 +117,6 @@ impl Envelope {
 }
 
 /// Context, source and tag of a receive or probe, with wildcards.
-///
-/// A test for a match takes two comparisons, with or without wildcards.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// Zeros in the bits of `ignore`.
@@ -127,7 +124,6 @@ pub struct Selector {
     ignore: u64,
     /// Ones in the bits of `any`.
     pair: u64,
-    /// [`SOURCE`] for any source, else 0.
     any: u64,
 }
 
@@ -172,7 +168,7 @@ impl Selector {
         Pair(self.pair)
     }
 
-    /// The tag, with zeros in the ignored bits, and the ignore mask.
+    /// The tag, with zeros in the ignored bits; the ignore mask.
     #[inline(always)]
     pub fn tag_and_ignored(&self) -> (u64, u64) {
         (self.tag, self.ignore)

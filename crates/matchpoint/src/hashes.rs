@@ -2,8 +2,8 @@
 
 use crate::envelope::Envelope;
 
-/// Hash values of (source, tag), of the source and of the tag. Without the context, because each communicator
-/// has separate indexes.
+/// Hash values of (source, tag), of the source and of the tag. Each communicator has separate indexes, so the
+/// context is left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Hashes(u64);
 
@@ -13,8 +13,7 @@ impl Hashes {
     /// Computes all hash values with two multiplications.
     #[inline]
     pub(crate) fn of(envelope: &Envelope) -> Self {
-        // Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products with odd
-        // constants.
+        // Multiply-shift (Dietzfelbinger et al. 1997).
         let source = u64::from(envelope.source.0).wrapping_mul(0xE703_7ED1_A0B4_28DB);
         let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let value = |product: u64, which: u32| product >> (u64::BITS - BITS) << (which * BITS);

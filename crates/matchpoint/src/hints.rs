@@ -15,8 +15,8 @@ pub struct Hints {
     pub exact_length: bool,
     /// `mpi_assert_allow_overtaking`: messages match in any order ([`Order::None`]).
     pub allow_overtaking: bool,
-    /// Every receive is posted before its message arrives, so unexpected messages are refused. MPI has no
-    /// such assertion.
+    /// Unexpected messages are refused: every receive is posted before its message arrives. MPI has no such
+    /// assertion.
     pub no_unexpected: bool,
 }
 
@@ -26,8 +26,8 @@ pub enum Order {
     /// The oldest match of all sources; the default.
     #[default]
     Total,
-    /// Messages take receives in posted order. A receive takes the oldest matching message of any one source
-    /// (MPI's minimum, §3.5). Messages with unknown source count as one source.
+    /// Messages take receives in posted order. A receive takes the oldest match of any one source (MPI's
+    /// minimum, §3.5). Messages with unknown source count as one source.
     PerSource,
     /// A receive may take any matching message ([`Hints::allow_overtaking`]).
     None,
@@ -62,7 +62,7 @@ impl Hints {
     }
 }
 
-/// Assertions by context. Most programs make no assertion, so an empty table costs one comparison.
+/// Assertions by context.
 #[derive(Clone, Debug, Default)]
 pub struct HintTable(Vec<(ContextId, Hints)>);
 
@@ -91,7 +91,7 @@ impl HintTable {
         if self.0.is_empty() { Ok(()) } else { self.find(selector.context()).admit(selector) }
     }
 
-    /// Checks whether messages may be queued in `context`.
+    /// Checks whether `context` allows unexpected messages.
     ///
     /// # Errors
     /// [`Refused::Hint`] if `no_unexpected` is asserted on `context`.
@@ -100,7 +100,7 @@ impl HintTable {
         if self.get(context).no_unexpected { Err(Refused::Hint) } else { Ok(()) }
     }
 
-    /// True if a call can break an assertion. O(contexts with assertions).
+    /// O(contexts with assertions).
     pub(crate) fn can_refuse(&self) -> bool {
         self.iter().any(|(_, hints)| hints.can_refuse())
     }
@@ -121,7 +121,7 @@ impl HintTable {
         Ok(())
     }
 
-    /// Reserves memory for one more context, so that the next [`set`](HintTable::set) cannot fail.
+    /// Reserves memory for one more context.
     ///
     /// # Errors
     /// [`Refused::Memory`].

@@ -14,7 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Read [`engines::list`] first: this simplest engine defines the expected results of all other engines.
+//! Read [`engines::list`] first: this engine defines the expected results of all others.
 
 mod blocks;
 mod communicators;

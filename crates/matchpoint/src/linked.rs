@@ -1,13 +1,12 @@
 //! Linked queues with 32-bit links in one allocation, for engines with many short queues.
 //!
 //! ```text
-//! slots     [ a | b | c | d | – ]      one Vec, grown by try_reserve, never shrunk
+//! slots     [a|b|c|d|–]                one Vec, grown by try_reserve, never shrunk
 //! queue 0   head → a → c               a queue is one u32; `prev` of the head is the tail,
 //! queue 1   head → b → d               so an empty queue takes 4 bytes
 //! ```
 //!
-//! An entry has `L` pairs of links, so it can be in `L` queues, for example of a hash bin and of all
-//! arrivals. Push, unlink and removal are O(1).
+//! An entry has `L` pairs of links, so it can be in `L` queues. Push, unlink and removal are O(1).
 
 mod front_removal;
 mod shared;
@@ -24,7 +23,7 @@ pub(crate) const NIL: SlotIndex = u32::MAX;
 /// `prev` in the first pair of links of a free slot.
 const VACANT: SlotIndex = u32::MAX - 1;
 
-/// An entry, and its number in the order of posts or arrivals.
+/// A number in the order of posts or arrivals.
 #[derive(Clone, Copy)]
 pub(crate) struct Aged<T> {
     pub(crate) value: T,
@@ -37,15 +36,14 @@ struct Links {
     next: SlotIndex,
 }
 
-/// Aligned to a cache line. An unaligned receive takes 56 bytes and crosses cache lines: 4 ns more per post
-/// and arrival.
+/// Aligned to a cache line: an unaligned receive of 56 bytes takes 4 ns more per post and arrival.
 #[repr(align(64))]
 struct Slot<T, const L: usize> {
     value: T,
     links: [Links; L],
 }
 
-/// Slots for entries. A free slot keeps its last value, and links to the next free slot.
+/// A free slot keeps its last value, and links to the next free slot.
 pub(crate) struct Slab<T, const L: usize> {
     slots: Vec<Slot<T, L>>,
     vacant: SlotIndex,
@@ -73,8 +71,6 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         (self.slots.capacity() * size_of::<Slot<T, L>>()) as u64
     }
 
-    /// # Errors
-    /// [`Refused::Memory`].
     pub(crate) fn reserve(&mut self, more: usize) -> Result<(), Refused> {
         let vacant = self.slots.len() - self.len();
         self.slots.try_reserve(more.saturating_sub(vacant)).map_err(|_| Refused::Memory)
@@ -115,7 +111,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         slot.value
     }
 
-    /// Removes all entries and keeps the memory. The caller must discard all queues of this slab.
+    /// Removes all entries and keeps the memory. The caller discards all queues of this slab.
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.vacant = NIL;
@@ -150,7 +146,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
     }
 }
 
-/// A queue, oldest entry first, connected by the links number `W`.
+/// Oldest entry first, connected by the links number `W`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkedQueue<const W: usize = 0> {
     head: SlotIndex,
@@ -163,13 +159,13 @@ impl<const W: usize> Default for LinkedQueue<W> {
 }
 
 impl<const W: usize> LinkedQueue<W> {
-    /// The oldest entry of the queue, or [`NIL`].
+    /// The oldest entry, or [`NIL`].
     #[inline]
     pub(crate) fn head(self) -> SlotIndex {
         self.head
     }
 
-    /// Appends an entry that is in no other queue with links `W`.
+    /// The entry is in no other queue with links `W`.
     #[inline]
     pub(crate) fn push<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         if self.head == NIL {
@@ -188,7 +184,6 @@ impl<const W: usize> LinkedQueue<W> {
         if after == NIL {
             return self.push(slab, at);
         }
-        // If `after` is the head, `prev` is the tail, and `at` becomes the head.
         let prev = std::mem::replace(&mut slab.slots[after as usize].links[W].prev, at);
         slab.slots[at as usize].links[W] = Links { prev, next: after };
         if after == self.head {
@@ -198,7 +193,7 @@ impl<const W: usize> LinkedQueue<W> {
         }
     }
 
-    /// Removes an entry from the queue. The entry stays in the slab.
+    /// The entry stays in the slab.
     #[inline]
     pub(crate) fn unlink<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         let Links { prev, next } = slab.slots[at as usize].links[W];
@@ -207,7 +202,6 @@ impl<const W: usize> LinkedQueue<W> {
         } else {
             slab.slots[prev as usize].links[W].next = next;
         }
-        // If the tail is removed, `prev` of the head changes.
         let neighbour = if next == NIL { self.head } else { next };
         if neighbour != NIL {
             slab.slots[neighbour as usize].links[W].prev = prev;
@@ -234,8 +228,8 @@ impl<const W: usize> LinkedQueue<W> {
         None
     }
 
-    /// The oldest match of both queues; true if the match is in `other`. Searches this queue, then the
-    /// entries of `other` that are older than the match. Adds compared entries to `examined`.
+    /// The oldest match of both queues; true if the match is in `other`. Searches this queue, then older
+    /// entries of `other`. Adds compared entries to `examined`.
     #[inline]
     pub(crate) fn search_both<T: Copy, const L: usize>(
         self,
@@ -250,8 +244,7 @@ impl<const W: usize> LinkedQueue<W> {
         older.map(|at| (at, true)).or(own.map(|at| (at, false)))
     }
 
-    /// The oldest match of both queues; true if the match is in `other`. Compares the entries of both queues
-    /// in one order, by age. Adds compared entries to `examined`.
+    /// As [`search_both`](Self::search_both), but compares the entries of both queues in one order, by age.
     #[inline]
     pub(crate) fn search_merged<T: Copy, const L: usize>(
         self,

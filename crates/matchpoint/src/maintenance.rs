@@ -1,17 +1,16 @@
-//! Rare calls of the contract (cancel, close, …), implemented for every engine by a scan of entries and ages.
-//! An engine with a faster algorithm implements the call itself.
+//! Rare calls of the contract (cancel, close, …) for every engine, as scans of entries and ages. An engine
+//! with a faster algorithm implements the call itself.
 
 use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Wild};
 use crate::hints::{HintTable, Hints};
 
 pub(crate) trait Queues {
-    /// Position of a receive, valid while other entries are added or removed.
+    /// Position of an entry, valid while other entries are added or removed.
     type Posted: Copy;
-    /// Position of a message, valid while other entries are added or removed.
     type Unexpected: Copy;
 
-    /// Age and position of every receive, in any order. Ages are unique; the oldest receive has the smallest.
+    /// Ages and positions in any order. Ages are unique; the oldest entry has the smallest.
     fn posted_positions(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
     fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
     fn posted_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Posted)> {
@@ -34,15 +33,15 @@ pub(crate) trait Queues {
         self.take_unexpected(at);
         id
     }
-    /// Sets the envelope of a message, which keeps its age. After an error the queue is unchanged.
+    /// Sets the envelope of a message, which keeps its age. An error changes nothing.
     fn set_envelope(&mut self, at: Self::Unexpected, with_source: Envelope) -> Result<(), Refused>;
-    /// Restores the invariants of a queue after removals and before the next search.
+    /// Restores the invariants of a queue after removals.
     fn compact(&mut self, _: Queue) {}
     fn hints(&mut self) -> &mut HintTable;
 }
 
-/// Implements the listed methods of an `impl Engine` with the functions of this file, which require the trait
-/// [`Queues`]. `visit` includes `queued_in`.
+/// Implements the listed methods of an `impl Engine`. Methods outside this table require [`Queues`]; `visit`
+/// includes `queued_in`.
 ///
 /// | method | required members of the engine |
 /// |---|---|
@@ -122,8 +121,7 @@ macro_rules! provided {
 }
 pub(crate) use provided;
 
-/// Entries in the order of age. If no list can be allocated, a search finds each next entry, O(entries²) in
-/// total.
+/// Entries in the order of age. Without memory for a list, each entry needs a search, O(entries²) in total.
 pub(crate) enum EntriesByAge<P> {
     Sorted(std::vec::IntoIter<(u64, P)>),
     Searched { after: Option<u64> },
@@ -144,7 +142,7 @@ impl<P: Copy> EntriesByAge<P> {
         EntriesByAge::Sorted(listed.into_iter())
     }
 
-    /// The next entry. `entries` are those passed to [`of`](Self::of), with or without returned entries.
+    /// `entries` are those passed to [`of`](Self::of), with or without returned entries.
     pub(crate) fn next(&mut self, entries: impl Iterator<Item = (u64, P)>) -> Option<P> {
         match self {
             EntriesByAge::Sorted(listed) => listed.next().map(|(_, at)| at),
@@ -158,7 +156,6 @@ impl<P: Copy> EntriesByAge<P> {
     }
 }
 
-/// O(receives posted).
 pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
     let Some((_, at)) = queues.posted_positions().find(|&(_, at)| queues.receive(at).id == receive.id) else {
         return false;
@@ -168,7 +165,6 @@ pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
     true
 }
 
-/// O(messages queued).
 pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
     let Some((_, at)) = queues.unexpected_positions().find(|&(_, at)| queues.message(at).id == message.id)
     else {
@@ -179,7 +175,6 @@ pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
     true
 }
 
-/// O(entries queued), and the cost of `set_envelope`.
 pub(crate) fn readdress<Q: Queues>(
     queues: &mut Q,
     message: &Message,
@@ -208,7 +203,6 @@ pub(crate) fn readdress<Q: Queues>(
     Ok(Readdressed::Matched(id))
 }
 
-/// O(entries queued).
 pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hints) -> Result<(), Refused> {
     queues.posted_in(context).try_for_each(|(_, at)| hints.admit(&queues.receive(at).selector))?;
     if hints.no_unexpected && queues.unexpected_in(context).next().is_some() {
@@ -217,7 +211,7 @@ pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hi
     queues.hints().set(context, hints)
 }
 
-/// O(entries queued), and a sort of the context's entries.
+/// O(entries queued), and a sort.
 pub(crate) fn close<Q: Queues>(queues: &mut Q, context: ContextId, drained: &mut Drained) {
     let mut oldest = EntriesByAge::of(queues.posted_in(context));
     while let Some(at) = oldest.next(queues.posted_in(context)) {
@@ -256,12 +250,10 @@ pub(crate) fn fail_source<Q: Queues>(
     queues.compact(Queue::Posted);
 }
 
-/// O(entries queued), without sorting.
 pub(crate) fn queued_in<Q: Queues>(queues: &Q, context: ContextId) -> (usize, usize) {
     (queues.posted_in(context).count(), queues.unexpected_in(context).count())
 }
 
-/// Sorts the queue by age.
 pub(crate) fn visit<Q: Queues>(queues: &Q, queue: Queue, each: &mut dyn FnMut(Entry)) {
     match queue {
         Queue::Posted => {

@@ -3,11 +3,11 @@
 use crate::engine::{Engine, Entry, Queue, Refused};
 
 /// Copies all entries of `from` to `into`: the receives, then the messages, oldest first. No queued receive
-/// matches a queued message, so no entries match, and each queue keeps its order. The caller sets the hints
-/// of `into`. Returns the number of entries. O(entries), plus a `visit` of `from` and the calls of `into`.
+/// matches a queued message, so no entries match. The caller sets the hints of `into`. Returns the number of
+/// entries. O(entries), plus the calls of both engines.
 ///
 /// # Errors
-/// The error of `into`. All copied entries are removed again, and `from` is unchanged.
+/// The error of `into`; both engines are unchanged.
 pub fn migrate_entries(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, Refused> {
     let mut taken = 0;
     let all = visit_entries(from, &mut |entry| {

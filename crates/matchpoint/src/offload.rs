@@ -6,15 +6,14 @@
 //!                              └─────────┘  an engine with a memory budget
 //! ```
 //!
-//! The application posts receives and polls for completions. Each ring keeps its order.
+//! Each ring keeps its order.
 //!
-//! The matcher thread models the cores of a network card with separate memory (García et al. 2024, §IV). It
-//! stops after a batch of up to 32 commands and messages, if engine and rings hold more than `budget_kib`.
-//! Then matching falls back to the application (§III-B, §IV-E): its thread runs the same engine in `post` and
-//! `poll`.
+//! The matcher thread models the cores of a network card with separate memory (García et al. 2024, §IV). The
+//! thread stops after a batch if engine and rings hold more than `budget_kib`. Then the application's thread
+//! runs the same engine in `post` and `poll` (§III-B, §IV-E).
 //!
 //! The engine name is `offload:budget_kib=4608,ring=1024,engine=NAME`. A post costs the application one store
-//! into a ring, a completion one load, with any engine.
+//! into a ring, a completion one load.
 
 use std::collections::VecDeque;
 use std::process;
@@ -29,7 +28,7 @@ use crate::engines::{self, NameError};
 use crate::ring::{Receiver, Sender, ring};
 use crate::sync::{PollLimit, wait_until};
 
-/// Default memory budget, in KiB: the caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB (§IV-E).
+/// KiB: the caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB (§IV-E).
 pub const BUDGET_KIB: u64 = 4608;
 
 /// Default slots of a ring.
@@ -38,10 +37,10 @@ pub const RING: usize = 1024;
 /// Polls without work before the matcher sleeps: about ten microseconds.
 const POLLS: u32 = 500;
 
-/// Sleep between polls. No thread wakes the matcher, so a post need not check for sleep.
+/// No thread wakes the matcher, so a post need not check for sleep.
 const SLEEP: Duration = Duration::from_micros(50);
 
-/// Commands and messages of a batch. The application can lock the engine between two batches.
+/// The application can lock the engine between two batches.
 const BATCH: usize = 32;
 
 /// Parameters of an [`Offload`].
@@ -74,7 +73,7 @@ pub enum Completion {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
-/// Engine and rings, used by the matcher thread, and after the fallback by the application's thread.
+/// Used by the matcher thread, and after the fallback by the application's thread.
 struct Matcher {
     engine: Box<dyn Engine>,
     commands: Receiver<Receive>,
@@ -87,9 +86,8 @@ struct Matcher {
 struct Shared {
     matcher: Mutex<Matcher>,
     done: AtomicU64,
-    /// The application waits for the lock of the matcher.
     is_wanted: AtomicBool,
-    /// The budget was exhausted; the application runs the matcher.
+    /// The application runs the matcher.
     has_fallen_back: AtomicBool,
     has_panicked: AtomicBool,
     has_ended: AtomicBool,
@@ -112,8 +110,8 @@ impl Shared {
 }
 
 impl Matcher {
-    /// Processes commands and messages while the completion ring has free slots. Returns their number, and
-    /// true if the memory is within the budget.
+    /// Processes up to `limit` commands and messages, while the completion ring has free slots. Returns their
+    /// number, and true if the memory is within the budget.
     fn process_batch(&mut self, limit: usize) -> (u64, bool) {
         let mut done = 0;
         for at in 0..limit {
@@ -125,7 +123,7 @@ impl Matcher {
             }
             done += 1;
         }
-        // No check without work: some engines compute their memory in O(communicators).
+        // Some engines compute their memory in O(communicators).
         let is_within = done == 0 || self.budget_bytes == u64::MAX || self.held_bytes() <= self.budget_bytes;
         if !is_within {
             // The budget limits the matcher thread only.
@@ -134,8 +132,7 @@ impl Matcher {
         (done, is_within)
     }
 
-    /// Posts receives of the command ring while the completion ring has free slots. Returns their number, and
-    /// true if the command ring is empty.
+    /// Returns the number of posted receives, and true if the command ring is empty.
     fn take_commands(&mut self) -> (u64, bool) {
         let mut done = 0;
         while self.completions.has_room(1) {
@@ -185,7 +182,7 @@ pub struct Offload {
     taken: VecDeque<Completion>,
     posted: u64,
     thread: Option<JoinHandle<()>>,
-    /// Id of the process that started the thread. A forked child has no such thread.
+    /// A forked child has no matcher thread.
     process: u32,
     poll_limit: PollLimit,
 }
@@ -291,8 +288,8 @@ impl Offload {
         self.shared.has_fallen_back.load(Ordering::Acquire)
     }
 
-    /// Waits until all posted receives and `messages` messages are processed. The completion ring must have
-    /// free slots for all completions.
+    /// Waits until all posted receives and `messages` messages are processed. The completion ring has room
+    /// for all completions.
     pub fn wait_processed(&mut self, messages: u64) {
         let all = self.posted + messages;
         loop {
@@ -333,7 +330,7 @@ impl Offload {
 
     #[cold]
     fn match_in_caller(&mut self) {
-        // At most the slots of both rings: concurrent senders must not prolong this call forever.
+        // A limit, because senders could prolong this call forever.
         let mut matcher = self.shared.lock_matcher();
         let slots = matcher.commands.slots() + matcher.messages.slots();
         let (done, _) = matcher.process_batch(slots);
@@ -346,7 +343,7 @@ impl Drop for Offload {
     fn drop(&mut self) {
         self.shared.has_ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take().filter(|_| self.process == process::id()) {
-            // An error is a panic of the matcher thread.
+            // An error is a panic of the matcher.
             let _ = thread.join();
         }
     }

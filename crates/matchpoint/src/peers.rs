@@ -9,11 +9,9 @@ pub(crate) struct Peers<P> {
     sparse: Sparse<P>,
 }
 
-/// Entries in insertion order, and an open-addressed table of their indices, at most half full. A sorted list
-/// takes O(sources) per insertion.
+/// Entries in insertion order, and an open-addressed table of their indices, at most half full.
 struct Sparse<P> {
     entries: Vec<(Rank, P)>,
-    /// The length is 0 or a power of two.
     table: Vec<u32>,
 }
 
@@ -26,12 +24,12 @@ impl<P> Default for Peers<P> {
 }
 
 impl<P: Default> Sparse<P> {
-    /// The slot of a source, or the first free slot: multiply-shift, then linear probing. The table must not
-    /// be empty.
+    /// The slot of a source, or the first free slot: multiply-shift, then linear probing. The table has
+    /// slots.
     #[inline]
     fn slot(&self, source: Rank) -> usize {
         let mask = self.table.len() - 1;
-        // At least 4 slots, so that not all bits are shifted out.
+        // At least 4 slots, so the shift is less than 64.
         let shift = u64::BITS - self.table.len().trailing_zeros();
         let mut slot = (u64::from(source.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize;
         while self.table[slot] != EMPTY && self.entries[self.table[slot] as usize].0 != source {
@@ -81,7 +79,7 @@ impl<P: Default> Sparse<P> {
 }
 
 impl<P: Default> Peers<P> {
-    /// The value of `source`, if any. O(1); expected O(1) above the bound.
+    /// O(1); expected O(1) above the bound.
     #[inline]
     pub(crate) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         if usize::try_from(source.0).is_ok_and(|at| at < self.dense.len()) {
@@ -90,8 +88,7 @@ impl<P: Default> Peers<P> {
         self.sparse.find(source).map(|at| &mut self.sparse.entries[at].1)
     }
 
-    /// The value of `source`. `bound`, the first hashed source, must be the same in every call. O(1) expected
-    /// and amortized.
+    /// `bound`, the first hashed source, is the same in every call. O(1) expected and amortized.
     #[inline]
     pub(crate) fn get_or_insert(&mut self, source: Rank, bound: u64) -> Result<&mut P, Refused> {
         if u64::from(source.0) >= bound {

@@ -6,8 +6,7 @@
 //! ```
 //!
 //! The producer writes `put`, the consumer `taken` (release, acquire). Slots from `taken` to `put` are full.
-//! Each side caches the other side's counter and reloads the counter only when necessary, so cache lines
-//! rarely move.
+//! Each side caches the other side's counter, so cache lines rarely move.
 
 #![allow(unsafe_code)]
 
@@ -46,9 +45,6 @@ pub(crate) struct Receiver<T, const RELEASES: bool = true> {
 }
 
 /// Allocates a ring with at least `slots` slots.
-///
-/// # Errors
-/// [`Refused::Memory`].
 pub(crate) fn ring<T: Send>(slots: usize) -> Result<(Sender<T>, Receiver<T>), Refused> {
     create_ends(slots)
 }

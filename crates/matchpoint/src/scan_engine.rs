@@ -9,7 +9,7 @@ use crate::hints::HintTable;
 use crate::maintenance::{self, Queues};
 use crate::scan::{Kernel, Lanes};
 
-/// Keys of entries. Keys may have false positives, so every hit is verified.
+/// Keys may have false positives, so every hit is verified.
 pub(crate) trait Scheme: Copy + Send + 'static {
     type Posted: Keys<Receive, Self> + Send;
     type Unexpected: Keys<Message, Self> + Send;
@@ -18,9 +18,8 @@ pub(crate) trait Scheme: Copy + Send + 'static {
 
     fn key(&self, envelope: &Envelope) -> Self::Key;
     fn query(&self, selector: &Selector) -> Self::Query;
-    /// Receives that may match. Implementations are `inline(always)`.
+    /// Entries that may match. Implementations are `inline(always)`.
     fn matching_receives<L: Lanes>(lanes: L, posted: &Self::Posted, key: &Self::Key) -> u64;
-    /// Messages that may match. Implementations are `inline(always)`.
     fn matching_messages<L: Lanes>(lanes: L, unexpected: &Self::Unexpected, query: &Self::Query) -> u64;
 }
 
@@ -197,7 +196,6 @@ impl<S: Scheme, E: Effort> Engine for ScanEngine<S, E> {
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
-        // The engine never frees memory.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 

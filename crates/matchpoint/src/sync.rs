@@ -1,7 +1,5 @@
 //! Atomics and cells: of the standard library, or under `--cfg loom` of the model checker
 //! [loom](https://docs.rs/loom).
-//!
-//! Loom tries every interleaving, and every value that threads may read.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::cell::UnsafeCell;
@@ -39,8 +37,7 @@ pub(crate) struct PollLimit {
 }
 
 impl PollLimit {
-    /// `polls`, or 0 on a machine with fewer processors than `threads`, where the awaited thread may need
-    /// this processor.
+    /// 0 on a machine with fewer processors than `threads`: the awaited thread may need this processor.
     pub(crate) fn of(threads: usize, polls: u32) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         PollLimit { polls: if threads <= processors { polls } else { 0 } }
@@ -54,7 +51,7 @@ const YIELDS: u32 = 64;
 #[cfg(not(all(test, loom)))]
 const SLEEP: std::time::Duration = std::time::Duration::from_micros(50);
 
-/// Polls, then yields between polls, and finally sleeps, until another thread makes `holds` true.
+/// Polls, then yields, and finally sleeps between polls.
 #[cfg(not(all(test, loom)))]
 pub(crate) fn wait_until(poll_limit: PollLimit, mut holds: impl FnMut() -> bool) {
     let mut waited = 0;
@@ -70,8 +67,7 @@ pub(crate) fn wait_until(poll_limit: PollLimit, mut holds: impl FnMut() -> bool)
     }
 }
 
-/// The version for loom. A failed poll changes no state, so loom need not explore interleavings after a
-/// failed poll.
+/// A failed poll changes no state, so loom need not explore interleavings after a failed poll.
 #[cfg(all(test, loom))]
 pub(crate) fn wait_until(_: PollLimit, mut holds: impl FnMut() -> bool) {
     while !holds() {

@@ -5,9 +5,8 @@ use super::{
 };
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Removes the found entry and merges sparse neighbouring blocks. Does not return the entry, because
-    /// callers need only 8 of its 40 bytes. A copy of bytes that were just stored with other widths delayed a
-    /// ping-pong by 5 ns.
+    /// Does not return the entry: callers need only 8 of its 40 bytes, and the copy delayed a ping-pong by 5
+    /// ns.
     #[inline]
     pub(crate) fn take<S>(&mut self, scheme: &S, found: Found)
     where
@@ -22,8 +21,7 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Removes an entry without moves of others. Call [`compact`](Self::compact) before the next push or
-    /// search.
+    /// Call [`compact`](Self::compact) before the next push or search.
     #[inline]
     pub(crate) fn remove(&mut self, slot: SlotIndex) {
         if slot == NEWEST {
@@ -36,12 +34,12 @@ impl<T: Copy, K> Blocks<T, K> {
         self.stored -= 1;
     }
 
-    /// Compacts the queue after calls of [`remove`](Self::remove). O(blocks), at most 32 moves per block.
+    /// O(blocks), at most 32 moves per block.
     pub(crate) fn compact<S>(&mut self, scheme: &S)
     where
         K: Keys<T, S>,
     {
-        // Blocks before index `kept` are compacted. One pass moves each block number at most once.
+        // Blocks before index `kept` are compacted.
         let mut kept = self.front;
         for at in self.front..self.order.len() {
             let block = self.order[at];
@@ -57,7 +55,6 @@ impl<T: Copy, K> Blocks<T, K> {
         }
         self.order.truncate(kept);
         if kept == self.front {
-            // Otherwise the next push uses a removed block.
             self.order.clear();
             self.front = 0;
         }
@@ -78,7 +75,6 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Appends the entries of block `at + 1` to block `at`.
     fn merge<S>(&mut self, scheme: &S, at: usize)
     where
         K: Keys<T, S>,
@@ -95,7 +91,7 @@ impl<T: Copy, K> Blocks<T, K> {
         self.move_entries(scheme, to, moved, from);
     }
 
-    /// Moves the entries of `from` to the slots of `to` from `lane` on. Returns the next slot.
+    /// Moves entries to the slots of `to` from `lane` on. Returns the next slot.
     pub(super) fn move_entries<S>(&mut self, scheme: &S, to: u32, mut lane: u32, from: u32) -> u32
     where
         K: Keys<T, S>,
@@ -113,7 +109,7 @@ impl<T: Copy, K> Blocks<T, K> {
         lane
     }
 
-    /// Removes a block from `order`. The shorter side of `order` moves.
+    /// The shorter side of `order` moves.
     fn drop_block(&mut self, at: usize) {
         self.free_block(self.order[at]);
         if at - self.front < self.order.len() - at {

@@ -5,11 +5,10 @@ use crate::effort::Effort;
 use crate::engine::Queue;
 use crate::scan::{Kernel, Lanes, Search};
 
-/// The selector or envelope of a search.
 pub(crate) trait Pattern<T, K> {
     type Key: Copy;
     fn key(&self) -> Self::Key;
-    /// Slots that may match, free slots included. Implementations are `inline(always)`.
+    /// Slots that may match, free slots included.
     fn candidates<L: Lanes>(lanes: L, keys: &K, key: Self::Key) -> u64;
     fn matches(&self, entry: &T) -> bool;
 }
@@ -71,8 +70,7 @@ impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, 
 }
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Finds the oldest match. Compares the oldest entry first: programs that receive in arrival order never
-    /// run the kernel.
+    /// Compares the oldest entry first: programs that receive in arrival order never run the kernel.
     #[inline]
     pub(crate) fn find<W: Pattern<T, K>, E: Effort>(
         &self,

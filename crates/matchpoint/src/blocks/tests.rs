@@ -65,12 +65,10 @@ fn play(kernel: Kernel, steps: u32, mut choose: impl FnMut(u32) -> u32) {
     let (mut effort, mut false_hits, mut examined) = (Attempts::default(), Attempts::default(), 0);
     for step in 0..steps {
         let wanted = Number(choose(600));
-        // The queue grows for 1000 steps, then shrinks for 1000.
         if choose(100) < if step % 2000 < 1000 { 60 } else { 40 } {
             queue.push(&(), wanted).unwrap();
             plain.push(wanted);
         } else if choose(10) == 0 && !plain.is_empty() {
-            // The calls of a cancel.
             let at = choose(plain.len() as u32) as usize;
             let slot = queue.iter().nth(at).expect("the index is in bounds").1;
             queue.remove(slot);
@@ -112,7 +110,6 @@ fn sparse_blocks_are_merged() {
     let mut queue = Numbers::default();
     for number in 0..if cfg!(miri) { 300 } else { 64 * 64 } {
         queue.push(&(), Number(number)).unwrap();
-        // 99 of 100 entries are removed soon after the push.
         if number % 100 != 0 && number > 10 {
             let removed = Number(number - (number % 100).min(10) + 1);
             let (mut a, mut b) = ((), ());

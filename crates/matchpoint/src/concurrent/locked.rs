@@ -17,7 +17,7 @@ impl Locked {
     }
 
     fn call<A>(&self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
-        // After a panic under the lock, the engine stays usable, as without threads.
+        // After a panic, the engine stays usable, as without threads.
         call(&mut **self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -6,16 +6,15 @@
 //! ```
 //!
 //! *Correctness.* Entries of two contexts never match. In a spread context every receive has a source, so
-//! entries of two sources never match. Entries that can match or have an order are in the same shard. A call
-//! takes effect under the shard's lock.
+//! entries of two sources never match. So entries that can match are in the same shard, and a call takes
+//! effect under the shard's lock.
 //!
-//! *End of spreading.* A call withdraws the assertion, or a message with unknown source arrives. This call
-//! takes all locks, and moves the context's entries in order to a new engine at the context's home shard. The
-//! new engine exists until the context is closed. Timestamps keep the order of messages; receives of
-//! different sources have no order. After a failed allocation the context is still spread.
+//! *End of spreading.* A call that withdraws the assertion, or a message with unknown source, takes all locks
+//! and moves the context's entries in order to a new engine at the context's home shard, until the context is
+//! closed. Timestamps keep the order of messages. After a failed allocation the context is still spread.
 //!
 //! *Shard of a call.* A call reads an epoch and the table of spread contexts, takes the lock, and reads the
-//! epoch again. Epoch and table change only under all locks. So threads usually write no shared cache line.
+//! epoch again. Both change only under all locks, so threads usually write no shared cache line.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,8 +27,7 @@ use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 
-/// Number of slots for contexts with entries in several shards. If two contexts hash to one slot, only the first context
-/// uses several shards.
+/// Slots for spread contexts. Of two contexts with one slot, only the first is spread.
 const SPREAD: usize = 256;
 
 /// One lock with its data, in separate cache lines.
@@ -115,7 +113,7 @@ impl Sharded {
     }
 
     fn lock(&self, at: usize) -> MutexGuard<'_, ShardState> {
-        // After a panic under the lock, the engine stays usable, as without threads.
+        // As in `Locked`, the engine stays usable after a panic.
         self.shards[at].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,8 +130,7 @@ impl Sharded {
         act: impl FnOnce(&mut ShardState, bool) -> A,
     ) -> A {
         loop {
-            // Pairs with the release in `set_spread`: a thread that reads the new epoch also reads the new
-            // table.
+            // Pairs with the release in `set_spread`: the new epoch comes with the new table.
             let epoch = self.epoch.load(Ordering::Acquire);
             let is_spread = self.is_spread(context);
             let at = match source {
@@ -229,9 +226,9 @@ impl Sharded {
     }
 }
 
-/// Maps numbers with a constant stride evenly to slots: MPI libraries number contexts in steps of 1 or 16.
+/// MPI libraries number contexts in steps of 1 or 16.
 fn hash_to_slot(number: u64, slots: usize) -> usize {
-    // Fibonacci hashing (Knuth 6.4): multiples of the golden ratio are far apart.
+    // Fibonacci hashing (Knuth 6.4).
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     ((u128::from(mixed) * slots as u128) >> 64) as usize
 }
@@ -351,7 +348,6 @@ impl Concurrent for Sharded {
         }
         let before = all[home].hints.get(context);
         self.set_hints_everywhere(&mut all, context, before, hints)?;
-        // The context's separate engine is empty now.
         all[home].separate.retain(|(id, _)| *id != context);
         self.set_spread(&mut all, context, true);
         Ok(())

@@ -12,15 +12,14 @@ use crate::hints::{HintTable, Order};
 use crate::linked::{Aged, LinkedQueue, Slab, SlotIndex};
 use crate::maintenance::{self, Queues};
 
-/// The queues of a source. The queue of messages uses the first links of a message.
+/// The queue of messages uses the first links of a message.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Peer {
     pub(super) posted: LinkedQueue,
     pub(super) unexpected: LinkedQueue,
 }
 
-/// Unexpected messages. With `L` = 2, the second links of a message connect all messages of a communicator in
-/// arrival order.
+/// With `L` = 2, the second links of a message connect all messages of a communicator in arrival order.
 pub(super) type Messages<const L: usize> = Slab<Aged<Message>, L>;
 
 /// Messages of a communicator in arrival order; empty if `L` is 1.
@@ -29,8 +28,8 @@ pub(super) type Arrivals = LinkedQueue<1>;
 pub(super) trait Sources<const L: usize>: Send + 'static {
     type SourceTableParameters: Copy + Send + 'static;
 
-    /// True: an arrival compares receives of its source and any-source receives in posted order. False: the
-    /// receives of its source first, then older any-source receives.
+    /// True: an arrival compares receives of its source and any-source receives in posted order. False: first
+    /// the receives of its source.
     const IS_MERGED: bool;
 
     fn new(parameters: Self::SourceTableParameters) -> Self;
@@ -210,7 +209,6 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
     fn take_posted(&mut self, at: SlotIndex) {
         let selector = self.posted.get(at).value.selector;
         let communicator = self.communicators.find(selector.context());
-        // The queue of the source exists.
         if let Some(Ok(queue)) =
             communicator.map(|communicator| communicator.posted_queue(&selector, self.parameters))
         {

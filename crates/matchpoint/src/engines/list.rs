@@ -23,8 +23,8 @@ pub(super) const SPEC: Spec = Spec {
     },
 };
 
-/// Removes an entry, usually the head. The branch avoids a dependence on inlining of `remove`: without the
-/// branch, an arrival that matches the head takes 248 or 282 instructions.
+/// Removes an entry, usually the head. Without the branch, an arrival that matches the head takes 248 or 282
+/// instructions, which depends on inlining.
 #[inline]
 fn take<T>(queue: &mut VecDeque<T>, at: usize) -> Option<T> {
     if at == 0 { queue.pop_front() } else { queue.remove(at) }
@@ -198,7 +198,6 @@ impl<E: Effort> Engine for List<E> {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = (self.posted.capacity() * size_of::<Receive>()
             + self.unexpected.capacity() * size_of::<Message>()) as u64;
-        // A `VecDeque` never frees memory on removal.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 

@@ -1,25 +1,25 @@
 //! Engines by name.
 //!
-//! Each engine is a file or folder, with a `SPEC` in [`REGISTRY`]. Programs add engines of other crates with
-//! [`register`]. `docs/reference/engines/` has the costs and measurements of each engine.
+//! Each engine is a file or folder, with a `SPEC` in [`REGISTRY`]. `docs/reference/engines/` describes each
+//! engine. Programs add engines of other crates with [`register`].
 //!
 //! Names have the form `name:key=value,…` on the command line, in the C interface and in environment
 //! variables.
 
-pub mod adaptive;
-pub mod bins;
+mod adaptive;
+mod bins;
 mod by_source;
-pub mod four_d;
-pub mod fuzzy;
+mod four_d;
+mod fuzzy;
 pub mod hybrid;
 pub mod list;
-pub mod optimistic;
-pub mod optimistic_parallel;
+mod optimistic;
+mod optimistic_parallel;
 pub mod partner;
-pub mod rank_array;
+mod rank_array;
 mod software;
-pub mod ucx;
-pub mod vector;
+mod ucx;
+mod vector;
 
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
@@ -46,7 +46,7 @@ pub static REGISTRY: &[Spec] = &[
 
 static OTHERS: OnceLock<&'static [Spec]> = OnceLock::new();
 
-/// Adds engines of other crates. Call once, before any engine is created.
+/// Adds engines of other crates, before any engine is created.
 ///
 /// # Panics
 /// On the second call.
@@ -68,11 +68,11 @@ pub struct Spec {
     pub name: &'static str,
     /// Data structure and origin, in one line.
     pub summary: &'static str,
-    /// Parameters of the name.
+    /// Parameters.
     pub parameters: &'static [Parameter],
     /// Arguments that select other algorithms, for tests.
     pub variants: &'static [&'static str],
-    /// Arguments for a table so small that tests fill it.
+    /// Arguments for a table that tests fill.
     pub tight: &'static [&'static str],
     /// Constructor; the flag enables counting of attempts.
     pub build: fn(&Arguments<'_>, bool) -> Built,
@@ -232,7 +232,7 @@ fn build(name: &str, is_counting: bool) -> Built {
     (spec.build)(&Arguments::parse(spec, arguments)?, is_counting)
 }
 
-/// Adds `process` and `processes` to a name without these parameters, if the engine has them. Invalid names
+/// Adds `process` and `processes`, if the engine has these parameters and the name lacks them. Invalid names
 /// remain unchanged.
 pub fn at_process(name: &str, process: u64, processes: u64) -> String {
     let (bare, given) = name.split_once(':').unwrap_or((name, ""));
@@ -259,7 +259,7 @@ pub struct Variant {
     pub is_tight: bool,
 }
 
-/// Every engine of [`REGISTRY`] with default arguments and with its variants, for tests.
+/// Every engine of [`REGISTRY`] with default arguments and with its variants.
 pub fn variants() -> impl Iterator<Item = Variant> {
     let with = |spec: &Spec, arguments: &str| format!("{}:{arguments}", spec.name);
     REGISTRY.iter().flat_map(move |spec| {

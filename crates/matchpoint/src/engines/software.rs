@@ -1,14 +1,12 @@
 //! Fallback from an engine with a table of fixed size to matching in software.
 //!
-//! "If the number of posted receives exceeds this capacity, the application must fall back to software tag
-//! matching" (García et al. 2024, §III-B, §IV-E). In Matchpoint, the engine falls back.
+//! Beyond this capacity, "the application must fall back to software tag matching" (García et al. 2024,
+//! §III-B). In Matchpoint, the engine falls back.
 //!
-//! * If the table is full, a post moves all entries, in order, to the unbounded engine `hybrid`. After a
-//!   failed allocation, the engine is unchanged and the receive is refused.
-//! * After both queues are empty, the engine uses its table again. So entries move at most once, and the
-//!   return cannot fail.
-//! * Both engines get each assertion, first the idle engine, which has no entries. Both engines keep their
-//!   memory.
+//! * If the table is full, a post moves all entries, in order, to the engine `hybrid`. After a failed
+//!   allocation, the receive is refused.
+//! * After both queues are empty, the engine uses its table again. So entries move at most once.
+//! * Both engines get each assertion, first the idle engine. Both engines keep their memory.
 
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, MsgId, Receive, RecvId, Refused};
@@ -30,7 +28,7 @@ pub(super) const FULL: Parameter = Parameter {
 pub(super) trait Tables: Engine {
     fn hints_on(&self, context: ContextId) -> Hints;
 
-    /// Removes all entries, without change of assertions and memory.
+    /// Assertions and memory stay.
     fn clear(&mut self);
 }
 
@@ -50,7 +48,7 @@ struct WithFallback<E> {
     has_fallen_back: bool,
     fallbacks: u64,
     moved_entries: u64,
-    /// Attempts of migrations, which reported attempts exclude.
+    /// Reported attempts exclude those of migrations.
     migration_attempts: Attempts,
     peaks: Peaks,
 }
@@ -136,8 +134,8 @@ impl<E: Tables> WithFallback<E> {
         (size_of::<Self>() - size_of::<E>()) as u64
     }
 
-    /// Peak of the sum of both engines' memory. Only [`Engine::close`] and [`Engine::set_hints`] change the
-    /// size of the idle engine. So a new peak of one engine coincided with the current size of the other.
+    /// Only [`Engine::close`] and [`Engine::set_hints`] change the size of the idle engine. So a new peak of
+    /// one engine coincided with the current size of the other.
     fn peaks(&self) -> Peaks {
         let (tables, software) = (self.tables.footprint(), self.software.footprint());
         let reached = |engine: Footprint, before: u64, other: Footprint| {
@@ -173,7 +171,7 @@ impl<E: Tables> Engine for WithFallback<E> {
         idle.set_hints(context, hints)?;
         let set = in_use.set_hints(context, hints);
         if set.is_err() {
-            // Cannot fail: the hint table already has the context.
+            // Cannot fail: the table has the context.
             idle.set_hints(context, before)?;
         }
         set

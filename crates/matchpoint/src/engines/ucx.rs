@@ -1,16 +1,13 @@
 //! `ucx`: hash buckets over the 64-bit tag, as in UCX (`ucp_tag_match.inl`, `tag_match.c`).
 //!
-//! * UCX has no source. The MPI library puts context, source and tag into the 64 bits; the parameter `tags`
-//!   selects the library.
-//! * A receive without a wildcard has a full mask ([`Selector::exact`](crate::Selector::exact) returns an
-//!   envelope), and is in the bucket of its tag. Wildcard receives are in one list.
-//! * An arrival compares the receives of its bucket and of the list by sequence number, and takes the first
-//!   match.
-//! * A message is in the bucket of its tag and in the list of all messages. A receive with a full mask
-//!   searches the bucket, a wildcard receive the list.
+//! * UCX has no source. The MPI library puts context, source and tag into the 64 bits; `tags` selects the
+//!   library.
+//! * Exact receives are in the bucket of their tag, wildcard receives in one list, and messages in both a
+//!   bucket and a list.
+//! * An arrival compares the receives of its bucket and of the list by sequence number.
 //!
-//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. Structure and costs are
-//! otherwise those of [`bins`](super::bins).
+//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. The engine is otherwise
+//! [`bins`](super::bins).
 
 use super::bins::{Bins, Scheme};
 use super::{Arguments, Built, Parameter, Spec};
@@ -46,14 +43,14 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 
 #[derive(Clone, Copy)]
 enum Tags {
-    /// The 64 bits, highest first: 24 bits of tag, 20 of source, 20 of context (`pml_ucx_request.h`).
+    /// 24 bits of tag, 20 of source, 20 of context (`pml_ucx_request.h`).
     OpenMpi,
-    /// The 64 bits, highest first: 16 bits of context, 16 of source, 32 of tag (`ucx_types.h`).
+    /// 16 bits of context, 16 of source, 32 of tag (`ucx_types.h`).
     Mpich,
 }
 
 impl Tags {
-    /// The 64-bit tag. Fields wider than the library's overlap, which changes the bucket but no match.
+    /// Fields wider than the library's overlap, which changes the bucket but no match.
     #[inline]
     fn join(self, envelope: &Envelope) -> u64 {
         let (context, source, tag) = (u64::from(envelope.context.0), envelope.source.0, envelope.tag.0);

@@ -1,12 +1,10 @@
 //! `vector`: sources in one array, tags in another, both compared by SIMD (fuzzy paper §IV-A).
 //!
-//! A block has 64 sources and 64 tags of 32 bits. In the posted queue, each source and tag also has a mask,
-//! as in Open MPI's `vectors`. An arrival reads masks only in blocks with wildcards. A wildcard receive
-//! compares messages under its masks.
+//! A block has 64 sources and 64 tags of 32 bits, and in the posted queue a mask of each, as in Open MPI's
+//! `vectors`. An arrival reads masks only in blocks with wildcards.
 //!
-//! Differences from the paper: the upper half of a 64-bit tag is folded into the lower by exclusive or, and
-//! hits are verified. One queue has the entries of all communicators (see [`fuzzy`](super::fuzzy)), and the
-//! context is folded into the source.
+//! Differences from the paper: the halves of a 64-bit tag are combined by exclusive or, and hits are
+//! verified. One queue has the entries of all communicators, and the context is folded into the source.
 
 use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::blocks::Keys;
@@ -46,7 +44,7 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     })
 }
 
-/// Hash of a context. The hash of 0 is 0, so that keys of context 0 equal the paper's.
+/// 0 for context 0, as the paper's keys.
 pub(super) fn hash_context(context: crate::ContextId) -> u32 {
     context.0.wrapping_mul(0x9E37_79B1)
 }

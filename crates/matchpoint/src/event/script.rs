@@ -65,13 +65,12 @@ pub fn print(events: &[Event]) -> String {
     text
 }
 
-/// Minimum events of a range line.
+/// Minimum of a range line.
 const RUN_MIN: usize = 8;
 
-/// Maximum events of a range line, so that a short script does not exhaust memory.
+/// Maximum of a range line, so that a short script does not exhaust memory.
 const RUN_MAX: u64 = 1 << 22;
 
-/// Id of the receive or message in an event that may be part of a range.
 fn id_mut(event: &mut Event) -> Option<&mut u64> {
     match event {
         Event::Post(receive) | Event::Cancel(receive) => Some(&mut receive.id.0),
@@ -80,7 +79,7 @@ fn id_mut(event: &mut Event) -> Option<&mut u64> {
     }
 }
 
-/// Number of `others` that continue `first`: the same event, with ids that increase or decrease by one.
+/// The same event, with ids that increase or decrease by one.
 fn range_length(first: &Event, others: &[Event]) -> usize {
     let (mut next, mut step) = (first.clone(), 0);
     let continues = |other: &&Event| {

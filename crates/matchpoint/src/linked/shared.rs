@@ -51,7 +51,6 @@ impl<T: Copy> Slab<Aged<T>, 1> {
 impl<T: Copy> SharedSlab<'_, T> {
     fn slot(&self, at: SlotIndex) -> *mut Slot<Aged<T>, 1> {
         assert!((at as usize) < self.slots.len(), "links lead to entries");
-        // The assertion keeps the pointer inside the slab.
         self.slots.cast::<Slot<Aged<T>, 1>>().wrapping_add(at as usize)
     }
 
@@ -93,7 +92,7 @@ impl<T: Copy> SharedSlab<'_, T> {
         None
     }
 
-    /// Unlinks an entry, as [`LinkedQueue::unlink`].
+    /// As [`LinkedQueue::unlink`].
     ///
     /// # Safety
     /// Only this thread uses the queue.

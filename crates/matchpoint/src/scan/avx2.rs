@@ -12,7 +12,6 @@ use super::{InstructionSet, Kernel, LANES, Lanes, Search};
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
-/// True if the processor has all features of [`compiled`].
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
@@ -42,18 +41,18 @@ fn load<K: Copy>(_: Avx2, keys: &[K; LANES], vector: usize) -> __m256i {
     unsafe { _mm256_loadu_si256(keys.as_ptr().cast::<u8>().add(vector * 32).cast()) }
 }
 
-/// Converts two vectors of 16-bit masks to 32 bits, one per lane.
+/// 16-bit masks to 32 bits, one per lane.
 #[inline(always)]
 fn halfwords(_: Avx2, low: __m256i, high: __m256i) -> u64 {
     // SAFETY: an `Avx2` value implies the instructions.
     unsafe {
-        // Packing works within 128-bit halves. The permutation restores the order of lanes.
+        // Packing works within 128-bit halves.
         let bytes = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi16(low, high));
         u64::from(_mm256_movemask_epi8(bytes) as u32)
     }
 }
 
-/// Converts a vector of 32-bit masks to 8 bits, one per lane, shifted to its lanes.
+/// 32-bit masks to 8 bits, shifted to their lanes.
 #[inline(always)]
 fn words(_: Avx2, equal: __m256i, vector: usize) -> u64 {
     // SAFETY: an `Avx2` value implies the instruction.

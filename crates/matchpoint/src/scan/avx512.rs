@@ -1,5 +1,4 @@
-//! AVX-512BW: a comparison yields one bit per lane. A block of bytes needs one load, one comparison and one
-//! move.
+//! AVX-512BW: a comparison yields one bit per lane.
 #![allow(
     unsafe_code,
     reason = "intrinsics, and a function compiled for instructions that not every x86-64 has"
@@ -14,7 +13,6 @@ use super::{InstructionSet, Kernel, LANES, Lanes, Search};
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
-/// True if the processor has all features of [`compiled`].
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("bmi1")

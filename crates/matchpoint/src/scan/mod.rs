@@ -6,9 +6,8 @@
 //!                           …                                      compiled for that instruction set
 //! ```
 //!
-//! A search is generic over [`Lanes`]: five comparisons of a key with the [64](LANES) keys of a block, with a
-//! 64-bit result. Values of a kernel type exist only if the processor has the instructions, so calls are
-//! safe. [`MATCHPOINT_ISA`](ENVIRONMENT) selects an instruction set.
+//! A search is generic over [`Lanes`]. Values of a kernel type exist only if the processor has the
+//! instructions, so calls are safe. [`MATCHPOINT_ISA`](ENVIRONMENT) selects an instruction set.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -87,7 +86,7 @@ impl InstructionSet {
     }
 }
 
-/// Error for an unavailable instruction set, with its name, the option, and the available instruction sets.
+/// The instruction set, the option, and the available instruction sets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unavailable(String);
 
@@ -99,9 +98,8 @@ impl Display for Unavailable {
 
 impl std::error::Error for Unavailable {}
 
-/// Comparisons with all keys of a block: bit *n* of the result is for lane *n*.
-///
-/// Every method is `inline(always)`, so that it is compiled for the instruction set.
+/// Comparisons with all keys of a block: bit *n* of the result is for lane *n*. Methods are `inline(always)`,
+/// so that they are compiled for the instruction set.
 pub(crate) trait Lanes: Copy {
     fn equal_u8(self, keys: &[u8; LANES], key: u8) -> u64;
     fn equal_u16(self, keys: &[u16; LANES], key: u16) -> u64;
@@ -164,8 +162,8 @@ impl Kernel {
         self.0
     }
 
-    /// Runs a search. Dispatch costs one predictable branch. `search` is a reference: a copy loads other
-    /// widths than were stored, which cost 10 ns.
+    /// Dispatch costs one predictable branch. A copy of `search` loads other widths than were stored, which
+    /// cost 10 ns.
     #[inline(always)]
     pub(crate) fn run<S: Search>(self, search: &mut S) -> S::Found {
         match self.0 {

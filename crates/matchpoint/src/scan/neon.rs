@@ -1,7 +1,7 @@
 //! NEON (Advanced SIMD) kernel: a comparison yields a mask per lane.
 //!
-//! NEON has no instruction for one bit per lane. Masks are narrowed to bytes, each byte keeps the bit of its
-//! lane, and pairwise additions gather eight bytes into one.
+//! NEON has no instruction for one bit per lane. So masks are narrowed to bytes, and pairwise additions
+//! gather the bits of eight lanes into one byte.
 #![allow(unsafe_code, reason = "intrinsics")]
 
 use std::arch::aarch64::*;
@@ -19,7 +19,7 @@ pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
 /// In each half, byte *n* has bit *n*.
 const LANE_BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
 
-/// Converts four vectors of 8-bit masks to 64 bits, one per lane.
+/// 8-bit masks to 64 bits, one per lane.
 #[inline(always)]
 fn bytes(mask_of: impl Fn(usize) -> uint8x16_t) -> u64 {
     // SAFETY: Rust's 64-bit Arm targets have NEON; the load reads a 16-byte array.
@@ -31,7 +31,7 @@ fn bytes(mask_of: impl Fn(usize) -> uint8x16_t) -> u64 {
     }
 }
 
-/// Converts eight vectors of 16-bit masks to 64 bits, one per lane.
+/// 16-bit masks to 64 bits.
 #[inline(always)]
 fn halfwords(mask_of: impl Fn(usize) -> uint16x8_t) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
@@ -39,7 +39,7 @@ fn halfwords(mask_of: impl Fn(usize) -> uint16x8_t) -> u64 {
     bytes(|vector| unsafe { vcombine_u8(vmovn_u16(mask_of(2 * vector)), vmovn_u16(mask_of(2 * vector + 1))) })
 }
 
-/// Converts sixteen vectors of 32-bit masks to 64 bits, one per lane.
+/// 32-bit masks to 64 bits.
 #[inline(always)]
 fn words(mask_of: impl Fn(usize) -> uint32x4_t) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]

@@ -1,4 +1,4 @@
-//! SSE2 kernel: as AVX2, with half the vector length. Every x86-64 has SSE2, so no check is necessary.
+//! SSE2 kernel: as AVX2, with half the vector length. Every x86-64 has SSE2.
 #![allow(unsafe_code, reason = "intrinsics")]
 
 use std::arch::x86_64::*;
@@ -20,7 +20,7 @@ fn load<K: Copy>(keys: &[K; LANES], vector: usize) -> __m128i {
     unsafe { _mm_loadu_si128(keys.as_ptr().cast::<u8>().add(vector * 16).cast()) }
 }
 
-/// Converts four vectors of 8-bit masks to 64 bits, one per lane.
+/// 8-bit masks to 64 bits, one per lane.
 #[inline(always)]
 fn bytes(mask_of: impl Fn(usize) -> __m128i) -> u64 {
     (0..4).fold(0, |bits, vector| {
@@ -31,7 +31,7 @@ fn bytes(mask_of: impl Fn(usize) -> __m128i) -> u64 {
     })
 }
 
-/// Converts eight vectors of 16-bit masks to 64 bits, one per lane.
+/// 16-bit masks to 64 bits.
 #[inline(always)]
 fn halfwords(mask_of: impl Fn(usize) -> __m128i) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
@@ -39,7 +39,7 @@ fn halfwords(mask_of: impl Fn(usize) -> __m128i) -> u64 {
     bytes(|vector| unsafe { _mm_packs_epi16(mask_of(2 * vector), mask_of(2 * vector + 1)) })
 }
 
-/// Converts sixteen vectors of 32-bit masks to 64 bits, one per lane.
+/// 32-bit masks to 64 bits.
 #[inline(always)]
 fn words(mask_of: impl Fn(usize) -> __m128i) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]

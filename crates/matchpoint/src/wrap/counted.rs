@@ -2,10 +2,8 @@
 //!
 //! Lengths (MPICH's `posted_recvq_length`, `unexpected_recvq_length`) are sampled before each search.
 //! Attempts (`posted_recvq_match_attempts`, `unexpected_recvq_match_attempts`) are the entries examined,
-//! separate for search hits (hit depth) and search misses (miss depth). All depths are 0 unless
+//! separate for search hits and search misses. All depths are 0 unless
 //! [`engines::create_counting`](crate::engines::create_counting) created the engine.
-//!
-//! The wrapper costs two calls per search, and about half a kilobyte.
 
 use crate::effort::Attempts;
 use crate::engine::{Engine, MsgId, RecvId, Refused};
@@ -13,9 +11,8 @@ use crate::envelope::{Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::forwarded;
 
-/// Numbers of searches by entries examined, in powers of two. Element 0 counts searches that examined no
-/// entry, element `b` searches that examined 2^(b−1) to 2^b − 1 entries, the last element all longer
-/// searches. Counts saturate at `u32::MAX`.
+/// Searches by entries examined, in powers of two. Element 0 counts searches that examined no entry, element
+/// `b` those that examined 2^(b−1) to 2^b − 1, the last element all longer searches. Counts saturate.
 pub type Depths = [u32; 20];
 
 /// Counts of one queue.

@@ -4,13 +4,12 @@
 //! (2016), as summarized in the partner paper (§1, §3).
 //!
 //! A window is `window` searches. If these examine more than `threshold` entries on average, the engine moves
-//! all entries at once: from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes` (the
-//! paper's parameter) to a [`rank_array`](super::rank_array). Entries move in queue order without searches,
-//! because no queued receive matches a queued message.
+//! all entries at once: from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes` to a
+//! [`rank_array`](super::rank_array). With `back=N`, entries move back to the list after a window with at
+//! most N queued entries.
 //!
-//! As in the paper, entries do not move back by default. With `back=N`, entries move back to the list after a
-//! window with at most N queued entries, and memory is freed. A move is O(entries · log entries), in the call
-//! that triggers the move. After a failed allocation, the engine tries again after the next window.
+//! Entries move in queue order without searches, because no queued receive matches a queued message. A move
+//! is O(entries · log entries). After a failed allocation, the engine tries again after the next window.
 
 mod structure;
 
@@ -86,13 +85,12 @@ struct Window {
     longest: usize,
 }
 
-/// See the [module](self).
 pub struct Adaptive {
     structure: Structure,
     policy: Policy,
     window: Window,
     moves: u64,
-    /// True: attempts are reported. The engine always counts attempts, because the policy needs counts.
+    /// The engine always counts attempts for the policy, and reports them if this is true.
     is_counting: bool,
     attempts: Attempts,
     peak_bytes: u64,
@@ -125,7 +123,7 @@ impl Adaptive {
             self.window.longest = self.window.longest.max(self.posted_len() + self.unexpected_len());
         }
         self.window.searches += 1;
-        // A call through the trait's vtable took 1.5 ns more per post and arrival.
+        // A call through the vtable took 1.5 ns more per post and arrival.
         let examined = self.structure.examined() - self.window.examined_before;
         if examined > self.policy.limit || self.window.searches >= self.policy.window {
             self.choose_structure(examined);
@@ -150,7 +148,6 @@ impl Adaptive {
         self.window = Window { searches: 0, examined_before, longest: 0 };
     }
 
-    /// Moves the entries to the structure `next`, if memory suffices.
     fn move_to(&mut self, mut next: Structure) {
         let moved = next.copy_entries(&mut self.structure);
         let (old, new) = (self.structure.engine().footprint(), next.engine().footprint());

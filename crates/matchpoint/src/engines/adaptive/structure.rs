@@ -12,7 +12,7 @@ use crate::migration::visit_entries;
 /// Sources in the array: the default of `rank_array`.
 const DENSE: u64 = 1 << 16;
 
-/// Counters are always active, because counts trigger moves.
+/// Counts trigger moves, so counters are always active.
 pub(super) enum Structure {
     List(List<Attempts>),
     Bins(Bins<Attempts>),
@@ -93,9 +93,6 @@ impl Structure {
     }
 
     /// Copies all entries, oldest first, then moves the assertions.
-    ///
-    /// # Errors
-    /// [`Refused::Memory`]; `other` is unchanged.
     pub(super) fn copy_entries(&mut self, other: &mut Structure) -> Result<(), Refused> {
         visit_entries(other.engine(), &mut |entry| self.queue(entry))?;
         *self.hints() = std::mem::take(other.hints());

@@ -1,12 +1,10 @@
 //! Unexpected messages of `bins`: 40 bytes per message, 4 bytes per bin.
 //!
-//! A message is in a bin *and* in a list of all messages in arrival order, where its position is its age. A
-//! gather can queue half a million messages at its root, so links take few bytes: a bin is a circular list
-//! with links in one direction, found by its last message. A removal needs the previous message of the bin,
-//! which the search has just examined.
+//! A message is in a bin *and* in a list of all messages, where its position is its age. A gather can queue
+//! half a million messages at its root, so links take few bytes: a bin is a circular list with links in one
+//! direction. A removal needs the previous message of the bin, which the search has just examined.
 //!
-//! The compared fields take half a cache line. A separate array has the links of the list, because only
-//! wildcard searches use the list.
+//! The compared fields take half a cache line, so the links of the list are in a separate array.
 
 use crate::engine::{Message, MsgId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag};
@@ -15,8 +13,8 @@ use crate::linked::{NIL, SlotIndex};
 /// Compared fields, and the next message of the bin. The last message of a bin links to the first; a free
 /// slot links to the next free slot.
 ///
-/// The 32 bytes have no alignment attribute: a growing vector with alignment above malloc's is copied, not
-/// remapped. This cost 27 bytes per message for ten million messages.
+/// The 32 bytes have no alignment attribute: a growing vector with such an attribute is copied, not remapped,
+/// which cost 27 bytes per message for ten million messages.
 #[derive(Clone, Copy)]
 struct Slot {
     id: MsgId,
@@ -35,8 +33,7 @@ struct Neighbours {
 /// Value of `older` in a free slot.
 const VACANT: SlotIndex = u32::MAX - 1;
 
-/// A message found. `before` is the previous message of the bin (the message itself in a bin of one), or
-/// `NIL` if unknown.
+/// `before` is the previous message of the bin (the message itself in a bin of one), or `NIL` if unknown.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(super) at: SlotIndex,
@@ -46,7 +43,7 @@ pub(crate) struct Found {
 pub(super) struct Messages {
     slots: Vec<Slot>,
     order: Vec<Neighbours>,
-    /// The last message of each bin. No bins are allocated before the first message.
+    /// The last message of each bin, allocated before the first message.
     bins: Box<[SlotIndex]>,
     count: u32,
     oldest: SlotIndex,
@@ -140,7 +137,6 @@ impl Messages {
         Ok(at)
     }
 
-    /// Finds the oldest match in a bin. Adds compared messages to `examined`.
     #[inline]
     pub fn search_bin(&self, bin: usize, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let last = self.bins[bin];
@@ -161,7 +157,7 @@ impl Messages {
         }
     }
 
-    /// Finds the oldest match. Adds compared messages to `examined`.
+    /// As [`search_bin`](Self::search_bin), but searches the list of all messages.
     #[inline]
     pub fn search_all(&self, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let mut at = self.oldest;
@@ -175,14 +171,12 @@ impl Messages {
         None
     }
 
-    /// All messages, newest first.
     pub fn iter(&self) -> impl Iterator<Item = SlotIndex> {
         let is_one = |at: &SlotIndex| *at != NIL;
         let older = move |&at: &SlotIndex| Some(self.order[at as usize].older).filter(is_one);
         std::iter::successors(Some(self.newest).filter(is_one), older)
     }
 
-    /// Compares the ids of all messages, in memory order.
     pub fn find_by_id(&self, id: MsgId) -> Option<Found> {
         let mut all = (0..).zip(self.slots.iter().zip(&self.order));
         let named = all.find(|(_, (slot, order))| slot.id == id && order.older != VACANT);
@@ -231,7 +225,7 @@ impl Messages {
         }
     }
 
-    /// Sets the envelope of a message and moves the message to the new bin, at its age. O(older messages).
+    /// Moves the message to the new bin, at its age. O(older messages).
     pub fn set_envelope(&mut self, at: SlotIndex, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
         self.unlink_from_bin(Messages::at_place(at), bin(&self.envelope(at)));
         let slot = &mut self.slots[at as usize];
@@ -242,7 +236,6 @@ impl Messages {
         while older != NIL && bin(&self.envelope(older)) != to {
             older = self.order[older as usize].older;
         }
-        // Bins are circular lists.
         let before = if older == NIL { last } else { older };
         let next =
             if last == NIL { at } else { std::mem::replace(&mut self.slots[before as usize].next, at) };

@@ -4,16 +4,13 @@
 //! optimistic paper (§II-B, Table I).
 //!
 //! Exact receives and all messages are in bins, selected by a hash of (context, source, tag). The paper
-//! orders entries by timestamps, and by a separate list for wildcards. This engine differs:
+//! orders entries by timestamps. This engine differs:
 //!
-//! * Wildcard receives are in one list. Each receive has a sequence number. An arrival takes the first match
-//!   of its bin or of the list, whichever has the smaller number. This receive is the oldest match, because
-//!   bin and list are in posted order.
-//! * Each message is in a bin *and* in a list of all arrivals. An exact receive searches its bin; a wildcard
-//!   receive searches the list.
+//! * Wildcard receives are in one list. An arrival takes the first match of its bin or of the list, by
+//!   sequence number. Bin and list are in posted order, so this receive is the oldest match.
+//! * Each message is also in a list of all arrivals, which wildcard receives search.
 //!
-//! Cancel, retract and readdress compare all entries, because MPI programs cancel rarely. The hash has fixed
-//! constants, so that counts are reproducible.
+//! The hash has fixed constants, so that counts are reproducible.
 
 mod messages;
 
@@ -43,24 +40,22 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 
 /// Hash function and order of comparison of `bins` or [`ucx`](super::ucx).
 pub trait Scheme: Send + 'static {
-    /// True: an arrival compares the receives of its bin and wildcard receives in posted order. False: the
-    /// receives of its bin first, then older wildcard receives.
+    /// True: an arrival compares receives of its bin and wildcard receives in posted order. False: first the
+    /// receives of its bin.
     const IS_MERGED: bool;
 
     /// The bin of an envelope, less than `bins`.
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize;
 }
 
-/// The scheme of `bins`: a multiply-shift hash for any number of bins.
 pub struct MultiplyShift;
 
 impl Scheme for MultiplyShift {
     const IS_MERGED: bool = false;
 
-    /// Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products with odd constants,
-    /// scaled to `bins`. The products are independent, so the latency is that of two multiplications. The
-    /// folded 128-bit product of source and tag is as fast; but a search among 1024 keys (a, 1023 − a) then
-    /// examines 4.8 entries instead of 3.0.
+    /// Multiply-shift (Dietzfelbinger et al. 1997), scaled to `bins`. The folded 128-bit product of source
+    /// and tag is as fast; but a search among 1024 keys (a, 1023 − a) then examines 4.8 entries instead of
+    /// 3.0.
     #[inline]
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize {
         let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -71,7 +66,6 @@ impl Scheme for MultiplyShift {
     }
 }
 
-/// See the [module](self).
 pub struct Bins<E: Effort = (), S = MultiplyShift> {
     scheme: S,
     count: u32,
@@ -118,7 +112,6 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
 
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
-        // The most common case.
         if self.unexpected.len() == 0 {
             return None;
         }
@@ -178,7 +171,7 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
     }
 
     fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Found)> {
-        // Ages count from the newest message, so that removals of older messages do not change ages.
+        // Ages count from the newest message, so that removals of older messages change no age.
         (0..).map(|newer| u64::MAX - newer).zip(self.unexpected.iter().map(Messages::at_place))
     }
 
@@ -246,7 +239,6 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         let bins = size_of_val(&*self.posted_bins) as u64 + message_bins;
         let fixed_bytes = size_of::<Self>() as u64 + bins + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + messages;
-        // Slabs never free memory, so the current size is the peak.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 }

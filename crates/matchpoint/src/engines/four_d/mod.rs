@@ -4,12 +4,9 @@
 //! (2014), as summarized in the partner paper (§3).
 //!
 //! Each communicator has a tree of arrays of length D = ⌈P^(1/4)⌉, allocated on first use. P is the parameter
-//! `ranks`. The four digits of a rank in base D select three branches and a leaf. A leaf has the two queues
-//! of a source. Sources from D⁴ on are in a hash table.
-//!
-//! * A message searches the posted queue of its source, then the older any-source receives.
-//! * A receive with a source searches the unexpected queue of that source.
-//! * An any-source receive searches a list of all messages of the communicator in arrival order.
+//! `ranks`. The four digits of a rank in base D select three branches and a leaf with the two queues of a
+//! source. Sources from D⁴ on are in a hash table. An any-source receive searches a list of all messages of
+//! the communicator.
 
 mod tree;
 

@@ -11,7 +11,7 @@ use crate::peers::Peers;
 /// Digits of a rank. Four are optimal according to the paper.
 const DIMENSIONS: u32 = 4;
 
-/// A missing branch. No branch leads to the root, which is node 0. Arrays of leaves are numbered from 1.
+/// No branch leads to the root, which is node 0. Arrays of leaves are numbered from 1.
 const NONE: u32 = 0;
 
 #[derive(Clone, Copy)]
@@ -67,7 +67,6 @@ impl<P: Default> Tree<P> {
         Tree { dimension, branches: Vec::new(), leaves: Vec::new(), large_sources: Peers::default() }
     }
 
-    /// The value of `source`, if the array of its leaf exists.
     #[inline]
     pub(super) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         match self.dimension.digits(source) {
@@ -116,7 +115,7 @@ impl<P: Default> Tree<P> {
         Ok(&mut self.leaves[(leaves as usize - 1) * length + digits[3]])
     }
 
-    /// Adds an array. If a later allocation fails, the empty array stays in the tree.
+    /// If a later allocation fails, the empty array stays in the tree.
     #[cold]
     fn add_array(&mut self, node: u32, digit: usize, is_leaf_array: bool) -> Result<u32, Refused> {
         let length = self.dimension.length();

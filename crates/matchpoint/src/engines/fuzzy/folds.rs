@@ -1,9 +1,8 @@
 //! Keys of 16 or 8 bits, mixed from source, tag and context.
 //!
-//! The fuzzy paper combines the lower bits of source and tag by exclusive or ([`Xor`]). Then all keys are
-//! equal if the tag is the rank; if the tag is the rank + 1, half of 64 entries share a key. The default
-//! ([`Sum`]) takes the upper bits of a sum of products with odd constants (Dietzfelbinger et al. 1997). All
-//! bits of a field affect the key, and equal fields do not cancel out.
+//! The fuzzy paper combines the lower bits of source and tag by exclusive or ([`Xor`]), so all keys are equal
+//! if the tag is the rank. The default ([`Sum`]) takes the upper bits of a sum of products with odd constants
+//! (Dietzfelbinger et al. 1997): all bits of a field affect the key.
 
 use std::marker::PhantomData;
 
@@ -54,7 +53,7 @@ impl Width for u8 {
 }
 
 pub(crate) trait Fold: Copy + Send + 'static {
-    /// The term of each field; 0 for a field of 0.
+    /// Terms of the fields; 0 for a field of 0.
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms;
     fn key<K: Width, const N: usize>(terms: [u64; N]) -> K;
 }
@@ -63,10 +62,9 @@ pub(crate) trait Fold: Copy + Send + 'static {
 pub(crate) struct Sum;
 
 impl Fold for Sum {
-    /// The constant of the tag is 2⁶⁴/φ: its multiples are far apart. The constant of the source is the best
-    /// of 1500 random odd numbers for 25 patterns of ranks and tags (rows, strides, grids, multiples) with 64
-    /// to 256 entries. Keys of 8 bits then collide on average 0.15 times as often as random keys, and never
-    /// more often. The constant of the context is arbitrary.
+    /// The constant of the tag is 2⁶⁴/φ. The constant of the source is the best of 1500 random odd numbers
+    /// for 25 patterns of ranks and tags with 64 to 256 entries: keys of 8 bits collide on average 0.15 times
+    /// as often as random keys, and never more often. The constant of the context is arbitrary.
     #[inline(always)]
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms {
         KeyTerms {
@@ -83,7 +81,7 @@ impl Fold for Sum {
 }
 
 /// The lower bits of the exclusive or of source and tag, as in the fuzzy paper (§IV-B, Skylake), and of the
-/// context, because one queue has the entries of all communicators.
+/// context.
 #[derive(Clone, Copy)]
 pub(crate) struct Xor;
 
@@ -162,13 +160,13 @@ impl Query {
     }
 }
 
-/// Keys of 64 receives, from fields without wildcards. Bits of free slots are undefined.
+/// Keys of fields without wildcards. Bits of free slots are undefined.
 pub(crate) struct Receives<K> {
     keys: [K; LANES],
     wild: u64,
     /// Receives with any source and exact tag.
     by_tag: u64,
-    /// Receives with exact source and a wildcard in the tag.
+    /// Exact source, a wildcard in the tag.
     by_source: u64,
 }
 
@@ -190,7 +188,6 @@ impl<K: Width, F: Fold> Keys<Receive, Folds<K, F>> for Receives<K> {
     }
 }
 
-/// Keys of 64 messages, and separate keys of the tags and of the sources for searches with a wildcard.
 pub(crate) struct Messages<K> {
     keys: [K; LANES],
     tags: [K; LANES],

@@ -1,21 +1,18 @@
 //! `fuzzy`: one small key per entry, compared by SIMD and verified on a hit (fuzzy paper §IV-B).
 //!
-//! * `bits=32`: separate windows of source bits and tag bits. For values that fit, the key equals the
-//!   paper's. Larger values, such as LULESH's tags (66.67 % false positives in Fig. 3), are folded into the
-//!   window. A wildcard becomes a mask of compared bits, stored with a posted receive or used in a search of
-//!   messages.
+//! * `bits=32`: separate windows of source bits and tag bits. Larger values, such as LULESH's tags (66.67 %
+//!   false positives in Fig. 3), are folded into the window. A wildcard becomes a mask of compared bits.
 //! * `bits=16`, `bits=8`: upper bits of a sum of products of source, tag and context with odd constants.
 //!   `fold=xor` selects the paper's exclusive or.
 //!
-//! With mixed keys, the paper treats a wildcard in one field as a wildcard in both. Because of one such
-//! receive, Open MPI's engine verifies a whole block (2.8 times slower). Here, a receive with one wildcard
-//! has the key of its exact field, and a bit in a bitmap. A block with wildcard receives needs one more
-//! comparison per wildcard class. Receives with two wildcards are always verified. Messages have additional
-//! keys of tag and source.
+//! With mixed keys, the paper treats a wildcard in one field as a wildcard in both: Open MPI's engine then
+//! verifies a whole block (2.8 times slower). Here, a receive with one wildcard has the key of its exact
+//! field, and a bit in a bitmap. A block with wildcard receives needs one more comparison per wildcard class.
+//! Messages have additional keys of tag and source.
 //!
-//! **One queue for all communicators.** The paper has a queue per communicator. Here the context is part of
-//! the key, and an entry of another communicator costs 1/64 of a comparison. A queue per communicator would
-//! need kilobytes, a lookup per call, and ages.
+//! The paper has a queue per communicator. Here the context is part of the key: an entry of another
+//! communicator costs 1/64 of a comparison, and a queue per communicator would need kilobytes, a lookup per
+//! call, and ages.
 
 mod folds;
 mod windows;

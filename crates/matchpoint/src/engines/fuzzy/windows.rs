@@ -7,9 +7,8 @@ use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
 use crate::scan_engine::Scheme;
 
-/// The fuzzy paper's key `((tag & tag_window) << rank_window_size) | (rank & rank_window)`. The bits beyond a
-/// window are folded into the window by exclusive or, where the paper discards these bits. The context is
-/// added by exclusive or.
+/// The fuzzy paper's key `((tag & tag_window) << rank_window_size) | (rank & rank_window)`. Bits beyond a
+/// window, and the context, are folded into the key by exclusive or.
 #[derive(Clone, Copy)]
 pub(crate) struct Windows {
     rank: Window,
@@ -43,13 +42,12 @@ impl Window {
         Window { bits, mask: (1 << bits) - 1 }
     }
 
-    /// Folds a word into the window. Most words fit into the window and are unchanged.
     #[inline]
     fn fold(self, word: u64) -> u64 {
         if word & !self.mask == 0 { word } else { fold_pieces(word, self, |folded, piece| folded ^ piece) }
     }
 
-    /// The bits of a key to compare: those into which no ignored tag bit is folded.
+    /// The bits into which no ignored tag bit is folded.
     #[inline]
     fn compared_bits(self, ignore: u64) -> u64 {
         self.mask & !fold_pieces(ignore, self, |folded, piece| folded | piece)

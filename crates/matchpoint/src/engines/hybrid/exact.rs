@@ -10,12 +10,12 @@ use crate::envelope::{Pair, Selector, Tag};
 
 /// Posts and arrivals with arguments in registers, for the C interface.
 impl<E: Effort> Hybrid<E> {
-    /// Posts an exact receive, like [`Engine::post_exact`].
+    /// [`Engine::post_exact`]
     pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
         self.exchange::<POSTED>(id, self.hashed(Key::new(pair, tag), Place::default()))
     }
 
-    /// Posts any receive, like [`Engine::queue_receive`]; without a place, like [`Engine::post_selector`].
+    /// [`Engine::queue_receive`]; without a place, [`Engine::post_selector`].
     #[inline(always)]
     pub fn post_open_words(&mut self, id: u64, selector: &Selector, place: Place) -> Outcome {
         let pattern = Pattern::of(selector);
@@ -31,17 +31,18 @@ impl<E: Effort> Hybrid<E> {
         self.post_wildcard(id, Pair(pattern.key.pair), pattern.key.tag, pattern.class.ignore)
     }
 
-    /// Handles a message, like [`Engine::queue_message`]; without a place, like [`Engine::arrive`].
+    /// [`Engine::queue_message`]; without a place, [`Engine::arrive`].
     #[inline(always)]
     pub fn arrive_words(&mut self, id: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
         let (key, hash) = self.hashed(Key::new(pair, tag), place);
-        if self.gate == 0 {
-            return self.exchange::<UNEXPECTED>(id, (key, hash));
+        match (self.gate, self.posted) {
+            (0, _) => self.exchange::<UNEXPECTED>(id, (key, hash)),
+            (_, 1) => self.arrive_one(id, key, hash),
+            _ => self.arrive_gated::<true>(id, key, hash),
         }
-        self.arrive_gated::<true>(id, key, hash)
     }
 
-    /// [`Engine::take_receive`], with the place after a search without a match.
+    /// [`Engine::take_receive`], with the place after a search miss.
     pub fn take_receive_words(&mut self, pair: Pair, tag: Tag) -> Outcome {
         let key = Key::new(pair, tag);
         let hash = self.table.hashing.hash(key);
@@ -49,15 +50,13 @@ impl<E: Effort> Hybrid<E> {
             match self.table.exchange(key, self.table.row.home(hash), UNEXPECTED) {
                 Exchange::Vacant(_) => return Outcome::none_at(Place(hash | HASHED)),
                 Exchange::Took(entry) => return self.count_taken::<UNEXPECTED>(entry),
-                Exchange::Duplicates(..) | Exchange::Present | Exchange::Other => {
-                    return self.take_exact(key, hash);
-                }
+                Exchange::Duplicates(..) | Exchange::Present | Exchange::Other => {}
             }
         }
         self.arrive_gated::<false>(0, key, hash)
     }
 
-    /// [`Engine::matched_probe`], with the place after a search without a match.
+    /// [`Engine::matched_probe`], with the place after a search miss.
     pub fn matched_probe_words(&mut self, selector: &Selector) -> Outcome {
         let pattern = Pattern::of(selector);
         let hash = self.table.hashing.hash(pattern.key);
@@ -127,20 +126,6 @@ impl<E: Effort> Hybrid<E> {
         exchanged.map_or_else(Outcome::refused, |exchanged| self.finish_exchange::<QUEUE>(key, exchanged))
     }
 
-    /// Takes the oldest exact receive of a key, without wildcards and hints. The table must be ready.
-    #[inline(never)]
-    fn take_exact(&mut self, key: Key, hash: u64) -> Outcome {
-        let (found, compared) = self.table.row.find(key, hash);
-        let Some(at) = found.filter(|&at| self.table.row.slot(at).queue() == POSTED) else {
-            self.effort.examined(Queue::Posted, compared);
-            return Outcome::none_at(Place(hash | HASHED));
-        };
-        self.effort.examined(Queue::Posted, compared - 1);
-        let entry = self.table.pop(at);
-        self.count_taken::<UNEXPECTED>(entry)
-    }
-
-    /// Updates the counts after an exchange: the call took the entry `taken`, or queued its own entry.
     #[inline(always)]
     fn finish_exchange<const QUEUE: u64>(&mut self, key: Key, taken: Option<Entry>) -> Outcome {
         match taken {
@@ -154,8 +139,7 @@ impl<E: Effort> Hybrid<E> {
         Entry { id, number: if QUEUE == POSTED { self.posts } else { self.log.mark } >> NUMBER }
     }
 
-    /// Posts a receive with wildcards. The arguments of the pattern are in registers, so that no caller
-    /// writes a pattern to memory.
+    /// The arguments are in registers, so that no caller writes a pattern to memory.
     #[inline(never)]
     fn post_wildcard(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
         let pattern = Pattern::new(pair, tag, ignore);
@@ -175,8 +159,19 @@ impl<E: Effort> Hybrid<E> {
         self.count_queued::<POSTED>(pattern.key)
     }
 
-    /// Handles a message if [`Hybrid::gate`] is not 0, for example while receives with wildcards are posted.
-    /// Without a match, a call with `IS_QUEUED` queues the message, and other calls return the place.
+    /// Handles a message while [`Hybrid::gate`] is not 0 and one receive is posted. A separate function,
+    /// because [`arrive_gated`](Self::arrive_gated) saves more registers.
+    #[inline(never)]
+    fn arrive_one(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+        if let Some(entry) = self.wildcards.take_only(key) {
+            self.gate &= !WILD;
+            return self.count_taken::<UNEXPECTED>(entry);
+        }
+        self.arrive_gated::<true>(id, key, hash)
+    }
+
+    /// Handles a message while [`Hybrid::gate`] is not 0. Without a match, a call with `IS_QUEUED` queues the
+    /// message; other calls return the place.
     #[inline(never)]
     fn arrive_gated<const IS_QUEUED: bool>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
         if self.gate & !NO_ROOM != WILD {
@@ -192,7 +187,6 @@ impl<E: Effort> Hybrid<E> {
             self.gate &= if self.wildcards.len() == 0 { !WILD } else { !0 };
             self.count_taken::<UNEXPECTED>(Entry { id, number: 0 })
         } else if before < u64::MAX {
-            // No older receive with wildcards accepts the message.
             let entry = slot.take();
             self.count_taken::<UNEXPECTED>(entry)
         } else if IS_QUEUED && self.gate == WILD {
@@ -206,14 +200,13 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn arrive_slowly<const IS_QUEUED: bool>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
         if IS_QUEUED && self.gate & (NO_ROOM | MOVING) != 0 {
-            // After a failed allocation, a message without a matching receive is refused.
+            // Without memory, a message without a match is refused.
             _ = (self.table.begin(), self.log.make_room());
             self.set_gates();
         }
-        if self.posted_len() > 0 {
-            if let Some(id) = self.take_for(key) {
-                return Outcome::took(id);
-            }
+        let taken = if self.posted_len() > 0 { self.take_for(key) } else { None };
+        if let Some(id) = taken {
+            return Outcome::took(id);
         }
         if !IS_QUEUED {
             return Outcome::none_at(Place(hash | HASHED));
@@ -227,7 +220,6 @@ impl<E: Effort> Hybrid<E> {
         self.exchange_slowly::<UNEXPECTED>(id, key)
     }
 
-    /// Updates the counts after the call queued its entry.
     #[inline(always)]
     fn count_queued<const QUEUE: u64>(&mut self, key: Key) -> Outcome {
         if QUEUE == POSTED {
@@ -239,25 +231,25 @@ impl<E: Effort> Hybrid<E> {
         Outcome::QUEUED
     }
 
-    /// Updates the counts after the call took an entry of the other queue.
     #[inline(always)]
     fn count_taken<const QUEUE: u64>(&mut self, Entry { id, number }: Entry) -> Outcome {
-        let mut emptied = None;
         if QUEUE == POSTED {
             self.effort.examined(Queue::Unexpected, 1);
-            emptied = self.log.clear(number).then_some(number);
+            if self.log.clear(number) {
+                return self.took_and_tidy(id, Some(number));
+            }
         } else {
             self.effort.examined(Queue::Posted, 1);
             self.posted -= 1;
         }
         self.until_check -= 1;
-        if self.until_check == 0 || emptied.is_some() {
-            return self.took_and_tidy(id, emptied);
+        if self.until_check == 0 {
+            return self.took_and_tidy(id, None);
         }
         Outcome::took(id)
     }
 
-    /// Does [`count_taken`](Self::count_taken) if the message was the last of its log block, or if a memory check is due.
+    /// The message was the last of its log block, or a memory check is due.
     #[cold]
     #[inline(never)]
     fn took_and_tidy(&mut self, id: u64, emptied: Option<u64>) -> Outcome {
@@ -268,14 +260,12 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
-    /// [`Engine::matched_probe`] in all cases.
     #[inline(never)]
     fn matched_probe_slowly(&mut self, selector: &Selector, hash: u64) -> Outcome {
         let found = self.find_admitted(selector, true);
         found.map_or(Outcome::none_at(Place(hash | HASHED)), |at| Outcome::took(self.take_message(at)))
     }
 
-    /// [`Engine::cancel`] in all cases.
     #[inline(never)]
     pub(super) fn cancel_slowly(&mut self, id: u64, pattern: &Pattern) -> bool {
         let was_there = self.remove_receive(pattern, |entry| entry.id == id);
@@ -284,7 +274,7 @@ impl<E: Effort> Hybrid<E> {
         was_there
     }
 
-    /// Where the message is that a receive with this selector takes, unless a hint refuses the receive.
+    /// The message that a receive with this selector takes, unless a hint refuses the receive.
     pub(super) fn find_admitted(&mut self, selector: &Selector, is_taken: bool) -> Option<At> {
         self.hints.admit(selector).ok()?;
         self.find_message(&Pattern::of(selector), is_taken)

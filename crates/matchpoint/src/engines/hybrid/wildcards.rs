@@ -1,9 +1,7 @@
 //! Posted receives with wildcards.
 //!
-//! Up to eight receives are in a list, which an arrival scans. A full list moves to tables, one table for
-//! each wildcard class. An arrival then costs one lookup per class: it looks up the fields that the class
-//! does not ignore. If more classes have receives than there are tables, the receives of further classes stay
-//! in the list.
+//! An arrival scans the list, or looks up its key in each table. If more classes have receives than there are
+//! tables, the receives of further classes stay in the list.
 
 use super::growth::Retired;
 use super::key::{Class, Entry, Hashing, Key, Pattern};
@@ -12,15 +10,13 @@ use super::table::{ClassTable, Table};
 use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
 
-/// Maximum number of receives in the list before the engine uses tables.
+/// Receives in the list before the engine uses tables.
 const FEW: usize = 8;
-/// Maximum number of classes with a table.
+/// Classes with a table.
 const CLASSES: usize = 8;
 
-/// See the [module's documentation](self).
 #[repr(C)]
 pub(super) struct Wildcards {
-    /// Number of receives in tables.
     in_tables: usize,
     /// Receives in posted order, oldest first.
     list: Vec<(Pattern, Entry)>,
@@ -33,12 +29,11 @@ impl Wildcards {
         Wildcards { in_tables: 0, list: Vec::new(), classes: Vec::new(), hashing }
     }
 
-    /// Number of receives.
     pub(super) fn len(&self) -> usize {
         self.list.len() + self.in_tables
     }
 
-    /// Adds a receive, the youngest of all.
+    /// Adds the youngest receive.
     #[inline(always)]
     pub(super) fn add(&mut self, pattern: Pattern, entry: Entry) -> Result<(), Refused> {
         let len = self.list.len();
@@ -53,8 +48,7 @@ impl Wildcards {
         Ok(())
     }
 
-    /// Adds a receive to the list, if the list has all receives and memory for one more. Returns false if
-    /// [`add`](Self::add) must add the receive.
+    /// Adds a receive to the list, if the list has all receives and memory for one more.
     #[inline(always)]
     pub(super) fn add_to_list(&mut self, pattern: Pattern, entry: Entry) -> bool {
         let has_room = self.in_tables == 0 && self.list.len() < FEW;
@@ -65,21 +59,17 @@ impl Wildcards {
         false
     }
 
-    /// Reserves memory for `receives` receives in the list.
     pub(super) fn reserve(&mut self, receives: usize) -> Result<(), Refused> {
         self.list.try_reserve(receives).map_err(|_| Refused::Memory)
     }
 
-    /// Moves the receives of the list to the tables of their classes. Receives of classes without a table
-    /// stay in the list.
     fn empty_list(&mut self) {
         let mut list = std::mem::take(&mut self.list);
         list.retain(|&(pattern, entry)| !self.store(pattern, entry));
         self.list = list;
     }
 
-    /// Adds the youngest receive of a class to the class table. Returns false if the class has no table, or
-    /// no memory.
+    /// Returns false if the class has no table, or no memory.
     #[inline(always)]
     fn store(&mut self, pattern: Pattern, entry: Entry) -> bool {
         let class = match self.classes.iter_mut().find(|posted| posted.class == pattern.class) {
@@ -91,7 +81,7 @@ impl Wildcards {
         is_added
     }
 
-    /// Creates a table for a class, if fewer than [`CLASSES`] classes have receives in tables.
+    /// `None`: [`CLASSES`] classes have receives in tables.
     fn begin(&mut self, class: Class) -> Option<&mut ClassTable> {
         let mut nth = self.classes.iter().position(|posted| posted.len == 0);
         if nth.is_none() && self.classes.len() < CLASSES && self.classes.try_reserve(1).is_ok() {
@@ -103,6 +93,12 @@ impl Wildcards {
         Some(posted)
     }
 
+    /// Takes the receive of a list of one receive, if the receive accepts the message.
+    pub(super) fn take_only(&mut self, key: Key) -> Option<Entry> {
+        let is_it = self.list.len() == 1 && self.list[0].0.accepts(key);
+        if is_it { self.list.pop().map(|(_, entry)| entry) } else { None }
+    }
+
     /// Does [`take`](Self::take), with short paths if all receives are in the list, or in the table of one
     /// class. Does not count the attempt that matches.
     #[inline(always)]
@@ -111,7 +107,7 @@ impl Wildcards {
             let mut older = self.list.iter().take_while(|(_, entry)| entry.number < before);
             let nth = older.position(|(pattern, _)| pattern.accepts(key));
             effort.examined(Queue::Posted, nth.unwrap_or(self.list.len()) as u64);
-            return nth.map(|nth| self.take_from_list(nth));
+            return nth.map(|nth| self.list.remove(nth).1.id);
         }
         let len = self.len();
         if before == u64::MAX {
@@ -124,15 +120,7 @@ impl Wildcards {
         self.take(key, before, effort)
     }
 
-    /// Takes a receive from the list, and returns the receive's id. For the youngest receive, no other
-    /// receive moves.
-    fn take_from_list(&mut self, nth: usize) -> u64 {
-        let youngest = if nth + 1 == self.list.len() { self.list.pop() } else { None };
-        youngest.unwrap_or_else(|| self.list.remove(nth)).1.id
-    }
-
-    /// Takes the oldest receive that accepts a message, if the receive's number is lower than `before`.
-    /// Returns the receive's id.
+    /// Takes the oldest receive that accepts a message and has a number below `before`. Returns its id.
     #[inline(never)]
     pub(super) fn take<E: Effort>(&mut self, key: Key, before: u64, effort: &mut E) -> Option<u64> {
         let listed = self.list.iter().position(|(pattern, _)| pattern.accepts(key));
@@ -149,12 +137,11 @@ impl Wildcards {
                 }
             }
         }
-        let Some((posted, at)) = in_class else { return Some(self.take_from_list(listed?)) };
+        let Some((posted, at)) = in_class else { return Some(self.list.remove(listed?).1.id) };
         self.in_tables -= 1;
         Some(posted.pop(at).id)
     }
 
-    /// Removes the receive with this pattern that `is_it` accepts.
     pub(super) fn remove(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let listed = self.list.iter().position(|(of, entry)| of == pattern && is_it(*entry));
         let mut of_class = self.classes.iter_mut().filter(|posted| posted.class == pattern.class);
@@ -163,8 +150,7 @@ impl Wildcards {
         is_in_table || listed.map(|nth| self.list.remove(nth)).is_some()
     }
 
-    /// Shrinks the list, and the tables that are too large for `keys` keys. An empty table is replaced by a
-    /// new table.
+    /// An empty table is replaced by a new table.
     pub(super) fn shrink(&mut self, keys: usize, retired: &mut Retired) {
         self.list.shrink_to(keys.max(FEW));
         for posted in &mut self.classes {
@@ -176,7 +162,6 @@ impl Wildcards {
         }
     }
 
-    /// All receives, in any order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Pattern, Entry)> {
         let in_tables = self.classes.iter().flat_map(|posted| {
             let pattern = |key| Pattern { key, class: posted.class };
@@ -185,7 +170,6 @@ impl Wildcards {
         self.list.iter().copied().chain(in_tables)
     }
 
-    /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let tables: u64 = self.classes.iter().map(|posted| posted.table.bytes()).sum();
         let vectors = self.list.capacity() * size_of::<(Pattern, Entry)>()
@@ -193,7 +177,6 @@ impl Wildcards {
         vectors as u64 + tables
     }
 
-    /// Number of classes with receives in a table.
     pub(super) fn classes(&self) -> usize {
         self.classes.iter().filter(|posted| posted.len > 0).count()
     }
@@ -204,7 +187,6 @@ mod tests {
     use super::*;
     use crate::envelope::Pair;
 
-    /// Any-source receives of tags 0 to 19, in a table.
     fn many() -> Wildcards {
         let mut wildcards = Wildcards::new(Hashing::of_seed(1));
         for tag in 0..20 {

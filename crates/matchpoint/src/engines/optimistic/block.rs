@@ -23,8 +23,7 @@ impl<T: Tally> Optimistic<T> {
         found.map(|(_, at)| at)
     }
 
-    /// The next receive of the run. It is the next in the bin, because a bin has the receives of one
-    /// communicator in posted order.
+    /// The next in the bin, because a bin has the receives of one communicator in posted order.
     #[inline]
     pub(in crate::engines) fn next_in_run(&self, at: SlotIndex) -> Option<SlotIndex> {
         let receives = &self.receives;

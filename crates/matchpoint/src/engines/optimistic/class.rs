@@ -10,8 +10,7 @@ pub(in crate::engines) enum Class {
     NoWildcard,
     /// The key is the tag.
     AnySource,
-    /// Any tag, or an ignore mask; the key is the source, and the matching rule compares receives that share
-    /// a key. The paper has no masks.
+    /// Any tag, or an ignore mask, which the paper does not have; the key is the source.
     AnyTag,
     /// Any source, and any tag or a mask; a single list.
     AnySourceAnyTag,

@@ -17,13 +17,12 @@ pub(super) struct UnexpectedEntry {
     pub(super) hashes: Hashes,
 }
 
-/// Unexpected messages, each with links of four indexes.
 pub(super) type Messages = Slab<Aged<UnexpectedEntry>, 4>;
 
 #[derive(Default)]
 pub(in crate::engines) struct PostedIndexes([Index; 4]);
 
-/// The index of a class that the assertions exclude has no bins.
+/// Excluded classes have no bins.
 #[derive(Default)]
 pub(super) struct UnexpectedIndexes {
     no_wildcard: Index<0>,
@@ -61,8 +60,7 @@ impl PostedIndexes {
         Ok(index)
     }
 
-    /// The oldest match: of the first matches of all indexes, the match with the smallest label (paper
-    /// §III-C).
+    /// The match with the smallest label (paper §III-C).
     #[inline]
     pub(super) fn find(
         &self,
@@ -130,7 +128,6 @@ impl UnexpectedIndexes {
         self.all.push(messages, at, Class::AnySourceAnyTag.key(hashes));
     }
 
-    /// Removes a message from all indexes; the slab keeps the message.
     #[inline]
     pub(super) fn unlink(&mut self, messages: &mut Messages, at: SlotIndex) {
         let hashes = messages.get(at).value.hashes;

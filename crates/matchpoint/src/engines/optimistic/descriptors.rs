@@ -3,7 +3,7 @@
 use crate::engine::Receive;
 use crate::linked::{Aged, Slab};
 
-/// A receive and the number of its run. With label and links 64 bytes, as in the paper (§IV-E).
+/// With label and links, a descriptor has 64 bytes, as in the paper (§IV-E).
 #[derive(Clone, Copy)]
 pub(in crate::engines) struct Descriptor {
     pub(super) receive: Receive,

@@ -83,9 +83,6 @@ impl<T: Tally> Optimistic<T> {
     }
 
     /// Reserves memory for `messages` unexpected messages, so that no such message is refused.
-    ///
-    /// # Errors
-    /// [`Refused::Hint`] or [`Refused::Memory`].
     pub(in crate::engines) fn reserve_unexpected(
         &mut self,
         context: ContextId,

@@ -8,7 +8,6 @@ use crate::linked::{Aged, FrontRemoval, LinkedQueue, Slab, SlotIndex};
 pub(super) struct Index<const W: usize = 0> {
     /// Allocated before the first entry.
     bins: Vec<LinkedQueue<W>>,
-    /// Number of bins with entries. Searches skip an index without entries.
     occupied: u32,
 }
 
@@ -46,13 +45,12 @@ impl<const W: usize> Index<W> {
         self.bins.len()
     }
 
-    /// The bin of a key. The hash is scaled, not masked, because the paper allows any number of bins.
+    /// The hash is scaled, not masked, because the paper allows any number of bins.
     #[inline]
     pub(super) fn number(&self, key: u32) -> usize {
         bin_of_key(key, self.bins.len())
     }
 
-    /// The entries of a key's bin, oldest first.
     #[inline]
     pub(super) fn bin(&self, key: u32) -> LinkedQueue<W> {
         self.bins.get(self.number(key)).copied().unwrap_or_default()
@@ -91,7 +89,6 @@ impl<const W: usize> Index<W> {
         }
     }
 
-    /// Unlinks an entry from its bin. The entry stays in the slab.
     #[inline]
     pub(super) fn unlink<T: Copy, const L: usize>(
         &mut self,
@@ -125,7 +122,7 @@ impl<const W: usize> Index<W> {
         self.occupied = 0;
     }
 
-    /// The caller later reports emptied bins to [`subtract_emptied`](Self::subtract_emptied).
+    /// The caller reports emptied bins to [`subtract_emptied`](Self::subtract_emptied).
     pub(super) fn bins_mut(&mut self) -> &mut [LinkedQueue<W>] {
         &mut self.bins
     }
@@ -139,8 +136,7 @@ impl<const W: usize> Index<W> {
         1.0 - f64::from(self.occupied) / self.bins.len().max(1) as f64
     }
 
-    /// Bytes of the bins: 4 per bin. The paper's bins have 20 bytes (§IV-E): a lock, and 64-bit pointers to
-    /// head and tail.
+    /// 4 bytes per bin. The paper's bins have 20 (§IV-E): a lock, and 64-bit pointers to head and tail.
     pub(super) fn bytes(&self) -> u64 {
         (self.bins.capacity() * size_of::<LinkedQueue<W>>()) as u64
     }

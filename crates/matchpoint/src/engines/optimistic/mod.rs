@@ -12,15 +12,11 @@
 //!             four such indexes of messages, of which a receive searches that of its class
 //! ```
 //!
-//! * Each communicator has separate indexes. The first receive of a class, or the first unexpected message,
-//!   allocates an index. Searches skip empty indexes. Classes that hints exclude (`no_any_source`,
-//!   `no_any_tag`) have no index.
-//! * Consecutive receives of a communicator with the same selector form a run (§III-D), which
-//!   `optimistic_parallel` uses.
-//! * A receive beyond `capacity` is refused ([`Refused::Full`]). With `full=software`, the engine instead
-//!   falls back to another engine. The number of messages has no bound.
-//!
-//! Cancel, retract, readdress and hints compare all entries.
+//! * The first receive of a class in a communicator, or the first unexpected message, allocates an index.
+//!   Searches skip empty indexes. Classes that hints exclude have no index.
+//! * Consecutive receives of a communicator with the same selector form a run (§III-D).
+//! * A receive beyond `capacity` is refused ([`Refused::Full`]), unless `full=software` selects a fallback
+//!   engine. The number of messages has no bound.
 
 mod block;
 mod class;
@@ -98,8 +94,7 @@ pub(super) struct Optimistic<T: Tally> {
     label: u64,
     hints: HintTable,
     bins: u32,
-    /// Maximum bytes until the last close of a communicator or change of its hints. Other calls never free
-    /// memory.
+    /// Maximum bytes until the last close, or change of hints. Other calls never free memory.
     peak_bytes: u64,
     tally: T,
 }
@@ -171,7 +166,7 @@ impl<T: Tally> Optimistic<T> {
         let mut indexes = UnexpectedIndexes::default();
         let mut oldest = EntriesByAge::of(Self::messages_in(&self.messages, context));
         while let Some(at) = oldest.next(Self::messages_in(&self.messages, context)) {
-            // Allocates memory for the first message only, before any message is linked.
+            // Allocates for the first message only.
             indexes.prepare(hints, self.bins)?;
             let hashes = self.messages.get(at).value.hashes;
             indexes.push(&mut self.messages, at, hashes);
@@ -269,7 +264,6 @@ impl<T: Tally> Engine for Optimistic<T> {
             return Ok(Some(self.take_message(at)));
         }
         if self.capacity != 0 && self.receives.len() >= self.capacity {
-            // As in the paper, the caller falls back to software.
             return Err(Refused::Full);
         }
         let context = selector.context();
@@ -307,7 +301,7 @@ impl<T: Tally> Engine for Optimistic<T> {
         }
         let refiled = self.rebuild_indexes(context, hints);
         if refiled.is_err() {
-            // Cannot fail: the hint table already has the context.
+            // Cannot fail: the table has the context.
             self.hints.set(context, before)?;
         }
         refiled
@@ -329,7 +323,6 @@ impl<T: Tally> Engine for Optimistic<T> {
 
     fn footprint(&self) -> Footprint {
         Footprint {
-            // Independent of entries and peers.
             fixed_bytes: self.fixed_bytes(),
             peers_bytes: 0,
             entries_bytes: self.entries_bytes(),

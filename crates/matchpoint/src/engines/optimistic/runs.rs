@@ -13,8 +13,8 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Number of the next receive's run: the paper's sequence ID, incremented at each incompatible receive.
-    /// The engine `optimistic_parallel` requires unique numbers.
+    /// The paper's sequence ID, incremented at each incompatible receive, and unique as `optimistic_parallel`
+    /// requires.
     #[inline]
     pub(super) fn next_run(&self, selector: &Selector) -> u64 {
         if self.last.as_ref() == Some(selector) { self.run } else { self.run + 1 }

@@ -8,7 +8,7 @@ use crate::engine::Queue;
 use crate::hashes::Hashes;
 use crate::linked::SlotIndex;
 
-/// Receiver of statistics. The type `()` discards them.
+/// `()` discards statistics.
 pub(in crate::engines) trait Tally: Effort {
     const COUNTS_EACH_MESSAGE: bool = false;
 
@@ -32,7 +32,7 @@ struct ByClass {
     empty: f64,
 }
 
-/// Counters. Each search or insertion walks the whole bin, at the cost of a search miss.
+/// Each search or insertion walks the whole bin.
 #[derive(Default)]
 pub(in crate::engines) struct Counts {
     attempts: Attempts,

@@ -1,13 +1,7 @@
 //! Matching of consecutive messages of a communicator, without posts between the messages.
 //!
-//! A receive that did not match an envelope is not compared with the next message of the same envelope. So
-//! each message of a stream of equal envelopes costs one step in its bin. Receives removed from the front of
-//! a bin are unlinked when the stream leaves the bin.
-//!
-//! 1. Without wildcard receives, only one bin is searched ([`ExactStream`]), without labels, and only source
-//!    and tag are compared.
-//! 2. With wildcard receives, the bins of all classes in use are searched together, in the order of labels
-//!    ([`WildcardStream`]).
+//! A stream compares a receive once per envelope. So each message of a stream of equal envelopes costs one
+//! step in its bin. Receives removed from the front of a bin are unlinked when the stream leaves the bin.
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
@@ -19,7 +13,6 @@ use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
 use crate::linked::{FrontRemoval, NIL, SlotIndex};
 
-/// All messages belong to one communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
     Exact(ExactStream<'a, 'm>),
     Wildcard(WildcardStream<'a, 'm>),
@@ -28,7 +21,7 @@ pub(in crate::engines) enum Stream<'a, 'm> {
 #[derive(Clone, Copy)]
 struct BinCursor {
     bin: usize,
-    /// Next receive to compare. Earlier receives are removed, or do not match.
+    /// Earlier receives are removed, or do not match.
     at: SlotIndex,
     /// Receives that are removed but still linked: either all receives before `at`, or no receive.
     front: FrontRemoval,
@@ -75,6 +68,7 @@ impl BinCursor {
     }
 }
 
+/// Searches only one bin, because the communicator has no wildcard receives.
 pub(in crate::engines) struct ExactStream<'a, 'm> {
     index: &'a mut Index,
     receives: &'a mut Descriptors,
@@ -113,6 +107,7 @@ impl Drop for ExactStream<'_, '_> {
     }
 }
 
+/// Searches the bins of all classes in use together, in the order of labels.
 pub(in crate::engines) struct WildcardStream<'a, 'm> {
     posted: &'a mut PostedIndexes,
     receives: &'a mut Descriptors,
@@ -203,7 +198,7 @@ impl ClassCursor {
 }
 
 impl<T: Tally> Optimistic<T> {
-    /// Starts a stream; `None` if the communicator never had entries.
+    /// `None` if the communicator never had entries.
     pub(in crate::engines) fn stream<'m>(&mut self, first: &'m Envelope) -> Option<Stream<'_, 'm>> {
         let is_exact = self.is_exact(first.context);
         let posted = &mut self.communicators.find(first.context)?.posted;
@@ -222,7 +217,6 @@ impl<T: Tally> Optimistic<T> {
                 count += 1;
             }
         }
-        // Without receives, the first cursor has an empty bin.
         let mut stream = WildcardStream { posted, receives, envelope: first, cursors, count: count.max(1) };
         stream.set_envelope(first);
         Some(Stream::Wildcard(stream))

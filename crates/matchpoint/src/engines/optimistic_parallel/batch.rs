@@ -1,4 +1,4 @@
-//! Division of a batch of messages into pieces, and choice of a matching method for each piece.
+//! Division of a batch into pieces, and choice of a matching method for each piece.
 
 use super::block::{BlockMatcher, RunningBlock};
 use super::delivery::{BATCH, Delivery, Outcomes, Panicked, Piece};
@@ -38,8 +38,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         self.match_pieces(messages, out, deliver)
     }
 
-    /// The caller has reserved memory in `out`. A separate function, so that a batch of one message needs no
-    /// large stack frame.
+    /// A separate function, so that a batch of one message needs no large stack frame.
     #[inline(never)]
     fn match_pieces(
         &mut self,
@@ -66,7 +65,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             return messages;
         }
         let context = messages[0].envelope.context;
-        // No branch per message, because usually all messages have one context.
+        // No branch per message: usually all messages have one context.
         let others = |messages: &[Message]| {
             messages.iter().fold(0, |others, message| others | (message.envelope.context.0 ^ context.0)) != 0
         };
@@ -88,7 +87,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             Strategy::Fastest | Strategy::Pipeline => false,
         };
         if in_blocks && (cannot_fail || !piece.delivery.is_requested()) {
-            // If an earlier message is refused, a delivery cannot be undone.
+            // A delivery cannot be undone.
             return self.match_in_blocks(piece, out);
         }
         if T::COUNTS_EACH_MESSAGE || !cannot_fail {
@@ -99,7 +98,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
 
     fn start_workers(&mut self) -> Result<(), Refused> {
         if self.parallel.is_none() {
-            // `Box::new` would abort if the allocation failed.
+            // `Box::new` would abort without memory.
             Vec::<u8>::new().try_reserve_exact(size_of::<ParallelState<T>>()).map_err(|_| Refused::Memory)?;
             let workers = WorkerPool::start(self.parameters.threads)?;
             let table = PartitionTable::new(workers.threads())?;
@@ -110,15 +109,13 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         Ok(())
     }
 
-    /// Reserves memory in each communicator. Returns true if all messages can be queued: memory suffices, and
-    /// hints allow unexpected messages.
+    /// Reserves memory. Returns true if all messages can be queued.
     fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
         let tables = &mut self.tables;
         let mut in_context = |context| tables.reserve_unexpected(context, messages.len()).is_ok();
         if self.parameters.strategy != Strategy::Blocks {
             return in_context(messages[0].envelope.context);
         }
-        // One check for consecutive messages of one communicator.
         let mut last = None;
         messages.iter().map(|message| message.envelope.context).all(|context| {
             let is_known = last.replace(context) == Some(context);
@@ -126,7 +123,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         })
     }
 
-    /// Matches messages of one communicator that cannot be refused.
+    /// For messages of one communicator that cannot be refused.
     fn match_with_best_method(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
         let Piece { messages, delivery, .. } = piece;
         let is_exact = self.tables.is_exact(messages[0].envelope.context);
@@ -147,7 +144,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         };
         let threads = parallel.workers.threads();
         let is_settled = match method {
-            // Polling workers would take power and cache from a thread that matches alone.
+            // Polling workers take power and cache from a thread that matches alone.
             Method::SingleThread => choice.is_timed() && parallel.workers.is_asleep(),
             _ => parallel.workers.wake_workers() == threads,
         };
@@ -156,21 +153,18 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             Method::SingleThread => self.match_single_threaded(piece, out),
             Method::AllThreads if !is_exact => self.match_in_blocks(piece, out)?,
             Method::AllThreads if self.match_partitioned(piece, out, threads) => {}
-            // Most messages are in few bins.
             _ if delivery.is_requested() => learned = self.match_pipelined(piece, out, (threads, balance)),
             _ => self.match_single_threaded(piece, out),
         }
         if let Some(parallel) = self.parallel.as_deref_mut() {
             let BatchHistory { policy, ratio } = parallel.history(is_exact, &piece);
-            // The average limits the effect of an interrupted batch.
             *ratio += (learned.unwrap_or(*ratio) - *ratio) / 4.0;
             policy.stop(&choice, methods.len(), messages.len(), is_settled);
         }
         Ok(())
     }
 
-    /// Up to `threads` threads each match a partition of the bins. Returns false if the partitions are
-    /// uneven.
+    /// Returns false if the partitions are uneven.
     fn match_partitioned(&mut self, piece: Piece<'_>, out: &mut Outcomes, threads: usize) -> bool {
         let (begin, messages) = (out.len(), piece.messages);
         let context = messages[0].envelope.context;
@@ -191,7 +185,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         true
     }
 
-    /// One thread matches, `threads` threads deliver. Returns the ratio of [`Balance`], if measured.
+    /// Returns the ratio of [`Balance`], if measured.
     fn match_pipelined<'a>(
         &mut self,
         piece: Piece<'a>,
@@ -220,8 +214,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         ratio
     }
 
-    /// Matches and delivers each message in turn. The processor overlaps the next match with the last
-    /// delivery.
+    /// The processor overlaps the next match with the last delivery.
     fn match_single_threaded(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
         let (begin, messages) = (out.len(), piece.messages);
         out.resize(begin + messages.len(), None);
@@ -239,7 +232,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
     }
 
     fn insert_unmatched(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
-        // No branch per message, because usually all messages match.
+        // No branch per message: usually all messages match.
         let unmatched = outcomes.iter().filter(|found| found.is_none()).count();
         if unmatched == 0 {
             return;
@@ -257,7 +250,6 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             let ParallelState { workers, block_matcher, .. } = &mut **parallel;
             workers.wake_workers();
             let parts = workers.threads();
-            // A single thread needs no memory for bookings.
             if messages.len() == 1 || block_matcher.begin(&mut self.tables, messages, parts).is_err() {
                 self.match_one_by_one(block, out)?;
                 continue;

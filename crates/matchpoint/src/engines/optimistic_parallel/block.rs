@@ -70,7 +70,7 @@ pub(super) struct RunningBlock<'a, T: Tally> {
 }
 
 impl<T: Tally + Sync> Job for RunningBlock<'_, T> {
-    /// The argument is unused: threads claim parts of the block itself.
+    /// Threads claim parts of the block itself.
     fn run_parts(&self, _: Range<usize>) {
         self.block_matcher.run_all_parts(self.first, self.delivery);
     }
@@ -89,10 +89,7 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         }
     }
 
-    /// Starts a block. Takes the tables of the engine until [`BlockMatcher::commit`].
-    ///
-    /// # Errors
-    /// [`Refused::Memory`]: the block has not started.
+    /// Takes the tables of the engine until [`BlockMatcher::commit`].
     pub(super) fn begin(
         &mut self,
         tables: &mut Optimistic<T>,
@@ -107,17 +104,16 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         Ok(())
     }
 
-    /// `first` is the index of the block's first message in the batch.
     pub(super) fn run_all_parts(&self, first: usize, delivery: Delivery<'_>) {
         let (tables, messages) = (&self.tables, &self.messages[..]);
         let search = Search { tables, messages, examined: Cell::new(0), first, delivery };
         self.block.run_all_parts(&search);
-        // `Relaxed`: the caller reads `examined` after the job.
+        // The caller reads `examined` after the job.
         self.examined.fetch_add(search.examined.get(), Ordering::Relaxed);
     }
 
-    /// Applies the decisions in message order, and appends the outcomes to `out`. Stops at a refused message:
-    /// an outcome depends on earlier messages only.
+    /// Applies the decisions in message order, up to a refused message: an outcome depends on earlier
+    /// messages only.
     ///
     /// # Errors
     /// The error of the first refused message. `out` has the outcomes of the messages before it.

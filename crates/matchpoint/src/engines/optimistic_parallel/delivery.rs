@@ -10,7 +10,7 @@ use crate::engine::{Deliver, Message, RecvId};
 
 pub(super) const BATCH: usize = 1024;
 
-/// The first panic in a delivery callback. Other deliveries continue, so that no thread waits forever.
+/// The first panic in a delivery. Other deliveries continue, so that no thread waits forever.
 #[derive(Default)]
 pub(super) struct Panicked(Mutex<Option<Box<dyn Any + Send>>>);
 
@@ -20,7 +20,7 @@ impl Panicked {
         if first.is_none() {
             *first = Some(panic);
         } else {
-            // Dropping this value could panic in a thread that others wait for.
+            // Drop could panic in a thread that others wait for.
             mem::forget(panic);
         }
     }
@@ -32,7 +32,7 @@ impl Panicked {
     }
 }
 
-/// Each thread has a copy, because a reference needs another cache line of the caller's core.
+/// Each thread has a copy: a reference needs another cache line.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery<'a> {
     deliver: Option<&'a Deliver<'a>>,
@@ -53,7 +53,6 @@ impl<'a> Delivery<'a> {
         self.deliver_all(number, &[Some(receive)]);
     }
 
-    /// Delivers consecutive messages, from message `first` on.
     #[inline]
     pub(super) fn deliver_all(&self, first: usize, outcomes: &[Option<RecvId>]) {
         if self.is_requested() {
@@ -61,7 +60,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Calls `matched` for each message, and delivers each match before the next call.
+    /// Delivers each match before the next call of `matched`.
     #[inline]
     pub(super) fn match_each(
         &self,
@@ -69,7 +68,7 @@ impl<'a> Delivery<'a> {
         mut matched: impl FnMut(usize) -> Option<(usize, RecvId)>,
     ) {
         let next = Cell::new(0);
-        // `catch_unwind` costs as much as a match: one call before the loop, and one after each panic.
+        // `catch_unwind` costs as much as a match, so the loop is inside.
         while let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
             for at in next.get()..messages {
                 next.set(at + 1);
@@ -83,7 +82,7 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Messages of a batch that are matched together. `first` is the index of the first message.
+/// `first` is the index of the first message in the batch.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<'a> {
     pub messages: &'a [Message],

@@ -15,9 +15,9 @@
 //! All results equal those of `optimistic`; `partitions.rs` and `protocol.rs` have the proofs.
 //!
 //! * A message is delivered before the end of matching only if no earlier message can be refused. Otherwise
-//!   (`no_unexpected`, or no memory for all messages) the calling thread matches one message at a time.
+//!   (`no_unexpected`, or no memory) the calling thread matches one message at a time.
 //! * The calling thread alone matches a batch of one message, and a batch without posted receives. Threads
-//!   match consecutive messages of one communicator together.
+//!   match consecutive messages of one communicator.
 //! * An engine that counts attempts matches one message at a time, or in blocks if requested, so that counts
 //!   are reproducible.
 
@@ -125,9 +125,8 @@ struct Parameters {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strategy {
     Fastest,
-    /// All batches in blocks, as in the paper.
+    /// The method of the paper.
     Blocks,
-    /// Batches without wildcard receives in partitions, others in blocks.
     Partitions,
     Pipeline,
 }
@@ -144,7 +143,6 @@ struct ParallelState<T: Tally> {
     workers: WorkerPool,
     block_matcher: BlockMatcher<T>,
     table: PartitionTable,
-    /// Histories of batches without wildcard receives.
     exact: BatchHistories,
     wild: BatchHistories,
 }
@@ -156,7 +154,7 @@ impl<T: Tally> ParallelState<T> {
     }
 }
 
-/// Histories of batches, indexed by the logarithm of the batch size, then by 1 with and 0 without deliveries.
+/// Indexed by the logarithm of the batch size, then by 1 with and 0 without deliveries.
 type BatchHistories = [[BatchHistory; 2]; BATCH.ilog2() as usize + 1];
 
 #[derive(Clone, Copy)]
@@ -180,9 +178,7 @@ enum Method {
 
 #[derive(Default)]
 struct MessageCounts {
-    /// Messages matched with partitioned bins.
     shared: u64,
-    /// Messages matched by one thread and delivered by all threads.
     ordered: u64,
 }
 

@@ -1,12 +1,10 @@
-//! Model checking of `optimistic_parallel`: loom tries all interleavings, and all values that threads may
-//! read.
+//! Models of `optimistic_parallel`: loom tries all interleavings, and all values that threads may read.
 //!
 //! A block must have the results of `list`. If a model omits a step of the protocol, loom must find a wrong
-//! result.
+//! result. Threads start with the block, without the worker pool.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p matchpoint --lib --target-dir target/loom models`
+//! `scripts/test-models` runs the models.
 //!
-//! The tables are those of the engine. Threads start with the block, without the worker pool.
 
 #![allow(unsafe_code)]
 
@@ -112,7 +110,7 @@ const RUN: Scenario = Scenario {
     resolutions: &[NoConflict, FastPath, FastPath],
 };
 
-/// Two receives with one selector, and another receive between them, so that each run has one receive.
+/// Another receive is between two with one selector, so each run has one receive.
 const SHORT_RUN: Scenario = Scenario {
     threads: 2,
     preemptions: None,
@@ -120,7 +118,6 @@ const SHORT_RUN: Scenario = Scenario {
     resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
-/// The second message is no rival of the others.
 const INTERLEAVED: Scenario = Scenario {
     threads: 2,
     preemptions: None,
@@ -142,7 +139,7 @@ const ANY_SOURCE_RUN: Scenario = Scenario {
     resolutions: &[NoConflict, FastPath],
 };
 
-/// The second message loses its candidate to the first, and then competes for the candidate of the third.
+/// The second message loses its candidate, and then competes for the candidate of the third.
 const LOST_CANDIDATE: Scenario = Scenario {
     threads: 2,
     preemptions: None,
@@ -150,7 +147,7 @@ const LOST_CANDIDATE: Scenario = Scenario {
     resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
-/// The first message also matches the candidate of the second message, but has an older candidate.
+/// The first message also matches the candidate of the second, but has an older candidate.
 const OTHER_WITHOUT_RIVALS: Scenario = Scenario {
     threads: 2,
     preemptions: None,
@@ -169,7 +166,7 @@ fn check_faulty<R: ProtocolSteps>(scenario: Scenario) {
     check::<R>(&Scenario { resolutions: &[], ..scenario });
 }
 
-/// With three threads, at most three preemptions limit the number of interleavings. Most faults need fewer.
+/// Three preemptions limit the number of interleavings. Most faults need fewer.
 const fn with_three_threads(scenario: Scenario) -> Scenario {
     Scenario { threads: 3, preemptions: Some(3), ..scenario }
 }
@@ -293,8 +290,7 @@ fn relaxed_booking_is_detected() {
     check_faulty::<Unreleased>(RUN);
 }
 
-/// A job with a cell per part. Loom detects concurrent accesses to a cell, and reads before a part is done.
-/// The caller writes the input of each part before the assignment.
+/// Loom detects concurrent accesses to a cell, and reads before a part is done.
 struct CellJob(Vec<loom::cell::UnsafeCell<(u32, u32)>>);
 
 // SAFETY: loom checks all accesses.
@@ -316,8 +312,7 @@ impl Job for CellJob {
     }
 }
 
-/// Runs two jobs. Workers read their mailbox twice at any time. A job has `parts` parts per worker, and one
-/// for the caller.
+/// A job has `parts` parts per worker, and one for the caller.
 fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions: usize) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -371,7 +366,7 @@ fn unreleased_part_is_detected() {
     run_two_jobs::<false>(2, 1, 3);
 }
 
-/// Two threads deliver. Loom detects a read of an outcome before its write.
+/// Loom detects a read of an outcome before its write.
 #[test]
 fn pipelined_messages_are_delivered_once() {
     let mut builder = Builder::new();

@@ -1,7 +1,5 @@
 //! Pipelined matching: one thread matches a batch in order, while other threads deliver matched messages.
 //!
-//! Threads cannot conflict, and matching data stays in the cache of one core.
-//!
 //! ```text
 //! caller     matches ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒, then delivers ████
 //! worker 1            delivers ████████████               each worker gets its messages as soon as they are matched;
@@ -32,7 +30,7 @@ pub(super) struct Ordered<'a> {
 unsafe impl Sync for Ordered<'_> {}
 
 impl<'a> Ordered<'a> {
-    /// [`Ordered::set_outcome`] will write outcomes behind the end of `out`.
+    /// Outcomes are written behind the end of `out`.
     ///
     /// # Panics
     /// If `out` lacks capacity for the piece.
@@ -57,7 +55,6 @@ impl Job for Ordered<'_> {
     }
 }
 
-/// Balance of matching and delivery.
 #[derive(Clone, Copy)]
 pub(super) struct Balance {
     /// Delivery time of a message ÷ time of matching and delivery.
@@ -65,8 +62,7 @@ pub(super) struct Balance {
     pub(super) is_timed: bool,
 }
 
-/// The calling thread matches messages in order, and `threads` threads deliver. Appends the outcomes to
-/// `out`, which must have capacity. Returns [`Balance::ratio`], if measured.
+/// Appends the outcomes to `out`, which must have capacity. Returns [`Balance::ratio`], if measured.
 pub(super) fn run<'a>(
     workers: &mut WorkerPool,
     piece: Piece<'a>,
@@ -106,8 +102,7 @@ pub(super) fn run<'a>(
 }
 
 /// The end of each thread's messages. Each part is `ratio` times the previous part; the calling thread
-/// delivers the last part. With delivery time `w`, matching time `m` and `ratio` = `w ÷ (w + m)`, all threads
-/// end at the same time.
+/// delivers the last part. So all threads end at the same time.
 pub(super) fn part_ends(messages: usize, threads: usize, ratio: f64) -> impl Iterator<Item = usize> {
     // Remaining messages ÷ messages of the next part.
     let mut times = [1.0; MESSAGES];

@@ -1,7 +1,6 @@
 //! Partitioned matching of batches without wildcard receives.
 //!
-//! The outcome of a message depends on its bin only, so threads with different bins have no conflicts. In the
-//! paper, threads take messages in any order and resolve conflicts later.
+//! The outcome of a message depends on its bin only, so threads with different bins have no conflicts.
 //!
 //! ```text
 //! caller   bin of each message ─▶ slice of its bin ─▶ partitions with similar numbers of messages
@@ -9,9 +8,8 @@
 //! caller   frees the receives' slots; queues unmatched messages
 //! ```
 //!
-//! *Correctness*: a receive without a wildcard matches one envelope. All messages with this envelope are in
-//! one bin, and one thread matches this bin in order, as serial matching would. Unexpected messages remain
-//! unexpected, because receives are only removed.
+//! *Correctness*: all messages with one envelope are in one bin, and one thread matches this bin in order, as
+//! serial matching would. Unexpected messages remain unexpected, because receives are only removed.
 
 #![allow(unsafe_code)]
 
@@ -28,19 +26,18 @@ use super::delivery::{BATCH, Outcomes, Piece};
 use super::protocol::MESSAGES;
 use super::workers::{Job, WorkerPool};
 
-/// Number of slices of the bins. With more slices, partitions are more even but take more time to compute.
+/// Slices of the bins. With more slices, partitions are more even but take more time to compute.
 const SLICES: usize = 1 << u8::BITS;
 
-/// Number of slices for small batches: as many messages per slice as in a full batch.
+/// Slices for small batches: as many messages per slice as in a full batch.
 const SMALL_BATCH_SLICES: usize = SLICES / 4;
 
-/// Maximum size of a small batch.
 const SMALL_BATCH_MAX: usize = BATCH / 4;
 
 /// Maximum size of the largest partition, in quarters of the mean size; two more messages are allowed.
 const UNEVEN_QUARTERS: usize = 6;
 
-/// Index of a message in the batch, and its bin, in one word: each message is written twice.
+/// Index of a message, and its bin, in one word: each message is written twice.
 #[derive(Clone, Copy, Default)]
 struct BinnedMessage(u32);
 
@@ -62,10 +59,10 @@ impl BinnedMessage {
 }
 
 pub(super) struct PartitionPlan {
-    /// Messages in arrival order; `slices` has the slice of each message's bin.
+    /// `slices` has the slice of each message.
     in_arrival_order: [BinnedMessage; BATCH],
     slices: [u8; BATCH],
-    /// Messages by slice. A partition is a range of slices.
+    /// A partition is a range of slices.
     by_slice: [BinnedMessage; BATCH],
     /// Start of each partition in `by_slice`, and the end of the last partition.
     starts: [u16; MESSAGES + 1],
@@ -78,7 +75,7 @@ impl PartitionPlan {
         PartitionPlan { in_arrival_order, slices: [0; BATCH], by_slice, starts: [0; MESSAGES + 1] }
     }
 
-    /// Computes the partitions. Returns false if they are uneven.
+    /// Returns false if the partitions are uneven.
     fn make(&mut self, exact: &ExactReceives<'_>, messages: &[Message], threads: usize) -> bool {
         let slices = if messages.len() > SMALL_BATCH_MAX { SLICES } else { SMALL_BATCH_SLICES };
         // The scaled number increases with the bin, so a bin is in one slice.
@@ -97,7 +94,7 @@ impl PartitionPlan {
         };
         let (mut before, mut partition, mut partition_end) = (0, 0, end(1));
         for slice in &mut of_slices[..slices] {
-            // The count of a slice becomes the index of its next message.
+            // The count becomes the index of the next message.
             let count = usize::from(mem::replace(slice, before as u16));
             while 2 * before + count >= partition_end {
                 partition += 1;
@@ -145,8 +142,6 @@ pub(super) struct PartitionTable {
 }
 
 impl PartitionTable {
-    /// # Errors
-    /// [`Refused::Memory`].
     pub(super) fn new(threads: usize) -> Result<Self, Refused> {
         let mut results = Vec::new();
         results.try_reserve_exact(threads).map_err(|_| Refused::Memory)?;
@@ -173,15 +168,14 @@ struct PartitionedBatch<'a> {
     exact: ExactReceives<'a>,
     piece: Piece<'a>,
     table: &'a PartitionTable,
-    /// Outcomes of the engine's caller.
     outcomes: *mut Option<RecvId>,
 }
 
 // SAFETY: every message is in one partition, of which one thread writes the outcomes.
 unsafe impl Sync for PartitionedBatch<'_> {}
 
-/// Appends the outcomes to `out`, which must have capacity. Returns the number of unmatched messages, or
-/// `None` if the partitions are uneven.
+/// Appends the outcomes to `out`, which must have capacity. Returns the number of unmatched messages; `None`:
+/// the partitions are uneven.
 pub(super) fn run(
     (workers, table): (&mut WorkerPool, &mut PartitionTable),
     exact: ExactReceives<'_>,

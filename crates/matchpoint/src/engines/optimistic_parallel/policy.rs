@@ -1,11 +1,10 @@
-//! Batching policy: selects the fastest matching method for batches of one size under the current load.
+//! Batching policy: the fastest matching method for batches of one size under the current load.
 //!
-//! A trial runs the methods in turn, for three rounds, so that a disturbance affects several methods. Each
-//! turn waits until all workers participate, skips two batches, and times three. The method with the smallest
-//! median time is used until the next trial.
+//! A trial runs the methods in turn, for three rounds. Each turn waits until all workers participate, skips
+//! two batches, and times three. The method with the smallest median time is used until the next trial.
 //!
 //! The cost of a trial is the time beyond that of the chosen method: at most 1/50 of the time of all batches.
-//! The whole trial takes at most 1/10 of that time. Time between batches does not count.
+//! The whole trial takes at most 1/10. Time between batches does not count.
 
 use std::time::{Duration, Instant};
 
@@ -14,23 +13,20 @@ const METHODS: usize = 3;
 /// Maximum wait of a turn for workers to wake or sleep.
 const SETTLE_TIME_MAX: Duration = Duration::from_millis(1);
 
-/// Rounds of a trial. Several, because an interruption of a thread lasts longer than a turn.
+/// An interruption of a thread lasts longer than a turn, so a trial has several rounds.
 const ROUNDS: usize = 3;
 
-/// Untimed batches at the start of a turn. They load cache lines written by other threads.
+/// Untimed batches of a turn, which load cache lines written by other threads.
 const UNTIMED: usize = 2;
 
 const TIMED: usize = 3;
 
 const SAMPLES: usize = ROUNDS * TIMED;
 
-/// Minimum of: time of all batches ÷ cost of a trial.
 const COST_RATIO_MIN: u64 = 50;
 
-/// Minimum of: time of all batches ÷ time of a trial.
 const TIME_RATIO_MIN: u64 = 10;
 
-/// Minimum number of batches between two trials.
 const BATCHES_BETWEEN_MIN: u64 = 64;
 
 #[derive(Clone, Copy, Default)]
@@ -42,7 +38,6 @@ pub(super) struct BatchingPolicy {
 
 #[derive(Clone, Copy)]
 struct Trial {
-    /// Total time and number of messages of all batches, by method.
     took: [Duration; METHODS],
     messages: [u64; METHODS],
     turn_began: Instant,
@@ -106,8 +101,8 @@ impl BatchingPolicy {
         }
     }
 
-    /// Ends a batch. `is_settled`: all workers that the method needs participated; if the method needs no
-    /// workers, all slept.
+    /// `is_settled`: all workers that the method needs participated; if the method needs no workers, all
+    /// slept.
     pub(super) fn stop(&mut self, choice: &Choice, methods: usize, messages: usize, is_settled: bool) {
         if let Some(started) = choice.started {
             self.record_time(started, Instant::now(), methods, messages, is_settled);
@@ -182,7 +177,7 @@ mod tests {
         run_disturbed_trial(policy, now, |method, _| took[method], is_settled)
     }
 
-    /// Runs a trial in which the time of a batch depends on method and number of earlier batches.
+    /// The time depends on method and number of earlier batches.
     fn run_disturbed_trial(
         policy: &mut BatchingPolicy,
         now: &mut Instant,
@@ -251,8 +246,6 @@ mod tests {
         }
     }
 
-    /// Runs batches of ten messages with three methods. A batch takes `took` microseconds; then a pause of
-    /// `between` follows. Returns the number of batches in trials and their fraction of the time.
     fn run_batches(batches: usize, took: impl Fn(usize, usize) -> u64, between: Duration) -> (usize, f64) {
         let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         let (mut run_trial, mut in_trials, mut all) = (0, Duration::ZERO, Duration::ZERO);

@@ -1,7 +1,7 @@
 //! Protocol of a block: several threads match up to 64 messages with the outcome of serial matching (paper
 //! §III-C, §III-D, with corrections).
 //!
-//! During a block no thread changes the engine's tables. Threads share only these words:
+//! During a block no thread changes the engine's tables. Threads share these words:
 //!
 //! | word | of | written by | read by |
 //! |---|---|---|---|
@@ -13,11 +13,10 @@
 //! | `candidate`, `outcome` | a message | its thread | its thread; the caller, after the block |
 //!
 //! Threads claim parts in message order. A thread books all messages of its part, settles the messages in
-//! order, then delivers them. So later messages never wait for a delivery.
+//! order, then delivers them.
 //!
 //! 1. **Book.** The candidate of message *i* is the receive that was the oldest match *at the start of the
-//!    block*, even if another message has taken the receive since. *i* sets its bit in the candidate's
-//!    `bookings`, then in `booked`.
+//!    block*, taken since or not. *i* sets its bit in the candidate's `bookings`, then in `booked`.
 //! 2. **Partial barrier.** Before a part is settled, all earlier messages have booked.
 //! 3. **Settle.** Without a candidate the message is unexpected. For other messages, let *r* be the
 //!    candidate, *p* the number of earlier messages that booked *r* (*rivals*), and *others* the earlier
@@ -35,53 +34,45 @@
 //!
 //! By induction over *i*: if all earlier messages have the outcome of serial matching, so has *i*.
 //!
-//! *No candidate.* Receives are only removed, so serial matching finds no match for *i* either.
+//! *No candidate.* Receives are only removed, so *i* has no match in serial matching either.
 //!
-//! *No others.* Let *r₀, r₁, …* be the run from *r* on. Among the messages up to *i*, only the rivals and
-//! *i* match *r*, or any receive of the run. Their oldest match is *r₀*; the next are *r₁, r₂, …*, because no
-//! receive of the communicator was posted within a run. So the first rival takes *r₀*, the next *r₁*, and *i*
-//! the *p*th after *r₀*, whether its rivals are settled or not.
+//! *No others.* Let *r₀, r₁, …* be the run from *r* on. Among the messages up to *i*, only the rivals and *i*
+//! match *r* or another receive of the run. No receive of the communicator was posted within the run. So the
+//! first rival takes *r₀*, the next *r₁*, and *i* the *p*th after *r₀*, whether its rivals are settled or
+//! not.
 //!
-//! *Others without rivals.* Unsettled messages before *i* do not match *r*, and no older receive matches
-//! *i*. So if *r* is free, *i* takes *r*. (No later message has taken *r*, see below.)
+//! *Others without rivals.* Unsettled messages before *i* do not match *r*, and no older receive matches *i*.
+//! So *i* takes a free *r*. (No later message has taken *r*, see below.)
 //!
 //! *Slow path.* All earlier messages are settled. In serial matching, *i* takes its oldest match that no
 //! earlier message took. Here, the search skips all taken receives. The results are equal, unless a *later*
 //! message *j* took the receive *s* that *i* is to take. *j* did not take *s* on the slow path or after a
 //! wait for others: it would have waited for *i*, which matches *s* and is unsettled. So *j* had no others,
-//! and *s* is in the run of its candidate *r′*. Then *r′* matches *i*. As *j* has no others, *i* booked *r′*:
-//! both have the same candidate. Messages before *i* that match *r′* are also before *j*, so *i* has no
-//! others. Its position in the run is before that of *j*, so the run is long enough. Then *i* does not use
-//! the slow path. By the same argument, no later message *j* takes *r* from an *i* that has others but no
-//! rivals: *j* would have the same others.
+//! and *s* is in the run of its candidate *r′*. Then *r′* matches *i*. As *j* has no others, *i* booked *r′*.
+//! Messages before *i* that match *r′* are also before *j*, so *i* has no others. Its position in the run is
+//! before that of *j*, so the run is long enough, and *i* does not use the slow path. By the same argument,
+//! no later message takes *r* from an *i* that has others but no rivals.
 //!
-//! *Termination.* Booking does not wait. The first unsettled message waits for no message. Parts are claimed
-//! in order, so a thread settles this message.
+//! *Termination.* Booking does not wait. The first unsettled message waits for no message, and a thread has
+//! claimed this message, because parts are claimed in order.
 //!
 //! # Necessity of the steps
 //!
-//! * *Without the barrier*, *i* may miss the booking of an earlier message that still searches, and take
-//!   that message's receive.
+//! * *Without the barrier*, *i* may miss the booking of an earlier message, and take that message's receive.
 //! * *If the first search skipped taken receives*, messages with one envelope could have different
-//!   candidates. Messages 0, 1, 2 compete for the run *r₀, r₁, r₂*. Message 1 books *r₀*; message 0 takes
-//!   *r₀*; message 2 searches, books *r₁* without a rival and takes *r₁*, although message 1 should get *r₁*.
-//!   The paper does not specify this search.
-//! * *If a wildcard receive were taken without a check for others*, an earlier message that loses its
-//!   candidate could lose its next candidate. The paper sends all messages after a conflict to conflict
-//!   resolution instead.
-//! * *If the shift were the message number* instead of the number of rivals, receives would be skipped. They
-//!   are not skipped only if all messages of the block are rivals, as in the paper's figure 4.
+//!   candidates. The paper does not specify this search.
+//! * *Without the check for others*, an earlier message that loses its candidate could lose its next
+//!   candidate. The paper sends all messages after a conflict to conflict resolution instead.
+//! * *If the shift were the message number*, receives would be skipped, unless all messages of the block are
+//!   rivals, as in the paper's figure 4.
 //!
-//! The models (`models.rs`) show the error of each omitted step.
-//!
-//! The paper's *early booking check* (§IV-D: skip receives with an earlier booking) is not used: a message
-//! would not book its oldest match, and later messages could not detect competitors from bookings.
+//! The models (`models.rs`) show each error. With the paper's *early booking check* (§IV-D: skip receives
+//! with an earlier booking), later messages could not detect competitors from bookings.
 //!
 //! # Memory order
 //!
 //! `booked` and `settled` change only by read-modify-write with release. An acquire of a bit makes earlier
-//! bookings and taken marks visible. All other words are read after such an acquire, or by the thread that
-//! wrote the word.
+//! bookings and taken marks visible. Other words are read after such an acquire, or by their writer.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -93,7 +84,7 @@ use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, PollL
 /// Maximum messages of a block: the bits of a word.
 pub(super) const MESSAGES: usize = u64::BITS as usize;
 
-/// The posted receives of a block, unchanged until the block's end.
+/// Unchanged until the block's end.
 pub(super) trait Receives {
     fn find_oldest(&self, message: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex>;
 
@@ -106,15 +97,11 @@ pub(super) trait Receives {
     fn report_match(&self, message: usize, at: SlotIndex);
 }
 
-/// Steps of the protocol. Tests omit steps to show that each step is necessary.
+/// Tests omit these steps.
 pub(super) trait ProtocolSteps: Send + Sync + 'static {
-    /// The first search ignores receives taken during the block.
     const SEARCHES_INITIAL_STATE: bool = true;
-    /// Messages wait until all earlier messages have booked.
     const HAS_BARRIER: bool = true;
-    /// Messages check for competitors that booked another receive.
     const CHECKS_OTHERS: bool = true;
-    /// The slow path waits until earlier messages are settled.
     const SLOW_PATH_WAITS: bool = true;
     /// Memory order of the stores to `booked` and `settled`.
     const RELEASE: Ordering = Ordering::Release;
@@ -131,13 +118,12 @@ impl ProtocolSteps for FullProtocol {}
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Resolution {
     NoCandidate,
-    /// The message took its candidate immediately.
+    /// The message took its candidate.
     NoConflict,
-    /// The message immediately took another receive of its candidate's run.
+    /// The message took another receive of its candidate's run.
     FastPath,
     /// The message took its candidate after a wait for competitors.
     Waited,
-    /// A second search, on the slow path.
     SlowPath,
 }
 
@@ -158,7 +144,7 @@ struct ReceiveState {
 /// Words of a message. [`NIL`]: no receive.
 struct Slot {
     candidate: AtomicU32,
-    /// The receive taken, and the resolution in the upper 32 bits.
+    /// The receive, and the resolution in the upper 32 bits.
     outcome: AtomicU64,
 }
 
@@ -206,10 +192,10 @@ fn message_indices(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Polls for the bits of earlier messages. Polling lasts longer than a part.
+/// Polling lasts longer than a part.
 const POLLS: u32 = 200;
 
-/// The last message on the fast path. The next message with the same candidate often takes the next receive.
+/// The last message on the fast path: the next message often takes the next receive.
 #[derive(Clone, Copy)]
 struct LastShift {
     candidate: SlotIndex,
@@ -252,7 +238,7 @@ impl<R: ProtocolSteps> Block<R> {
         Ok(())
     }
 
-    /// Runs parts until none is left. Any number of threads may call this function.
+    /// Any number of threads may call this function.
     pub(super) fn run_all_parts(&self, receives: &impl Receives) {
         while let Some(part) = self.claim() {
             self.book(part.clone(), receives);
@@ -263,7 +249,6 @@ impl<R: ProtocolSteps> Block<R> {
             for message in part.clone() {
                 self.settle(message, receives, &mut last);
             }
-            // The part is settled, so no thread waits for these deliveries.
             for message in part {
                 if let (Some(at), _) = self.outcome(message) {
                     receives.report_match(message, at);
@@ -295,7 +280,7 @@ impl<R: ProtocolSteps> Block<R> {
     }
 
     fn claim(&self) -> Option<Range<usize>> {
-        // `Relaxed` suffices: each part goes to one thread.
+        // Each part goes to one thread.
         let begin = self.claimed.fetch_add(self.part, Ordering::Relaxed);
         (begin < self.messages).then(|| begin..(begin + self.part).min(self.messages))
     }
@@ -314,7 +299,7 @@ impl<R: ProtocolSteps> Block<R> {
         wait_until(self.poll_limit, || word.load(Ordering::Acquire) & bits == bits);
     }
 
-    /// Step 1: books all messages of a part.
+    /// Does step 1.
     fn book(&self, part: Range<usize>, receives: &impl Receives) {
         for message in part.clone() {
             let candidate = receives.find_oldest(message, |at| R::SEARCHES_INITIAL_STATE || self.is_free(at));
@@ -327,7 +312,7 @@ impl<R: ProtocolSteps> Block<R> {
         self.booked.fetch_or(bits_below(part.end) & !bits_below(part.start), R::RELEASE);
     }
 
-    /// Step 3: settles a message.
+    /// Does step 3.
     fn settle(&self, message: usize, receives: &impl Receives, last: &mut Option<LastShift>) {
         let (at, resolution) = match self.candidate(message) {
             None => (None, Resolution::NoCandidate),
@@ -405,7 +390,7 @@ mod tests {
 
     use super::*;
 
-    /// Receives that match all messages and form no run: all but the first message search again.
+    /// All but the first message search again.
     struct Wanted<'a> {
         block: &'a Block,
         taken: RefCell<Vec<(usize, u64)>>,

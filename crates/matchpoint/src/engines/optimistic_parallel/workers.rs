@@ -1,22 +1,16 @@
 //! Worker threads of the engine, started at the first batch.
 //!
-//! A worker polls for a moment after each job, then sleeps. Workers end when the engine is dropped.
+//! A worker polls for a moment after each job, then sleeps.
 //!
-//! ```text
-//! caller   job, parts ─▶ mailbox of each worker ─▶ its own parts ─▶ claims unclaimed parts ─▶ waits for claimed ones
-//! worker   reads its mailbox ─▶ claims half of the parts left ─▶ runs them ─▶ … until no part is left ─▶ done
-//! ```
+//! A worker has a mailbox for a job and a range of parts, and a status that only the worker writes, in
+//! separate cache lines. A worker polls one cache line, and no two workers write the same cache line.
 //!
-//! Every worker has a mailbox and a status in separate cache lines. The caller writes a job and a range of
-//! parts to the *mailbox*; only the worker writes its *status*. A worker polls one cache line, and no two
-//! workers write the same cache line.
+//! Worker and caller claim half of the remaining parts at a time by compare-and-swap. A late worker finds no
+//! part and does not access the job. The caller runs its own parts, then the unclaimed parts of all workers,
+//! and waits only for parts that a worker runs.
 //!
-//! Worker and caller claim parts by compare-and-swap, half of the remaining parts at a time. A late worker
-//! finds no part and does not access the job. The caller runs its parts, then the unclaimed parts of all
-//! workers, and waits only for parts that a worker runs.
-//!
-//! A job is borrowed from the caller, which returns after all claimed parts are done. The caller runs the
-//! parts of a sleeping worker. In a child of `fork`, which has no workers, the caller runs all parts.
+//! A job is borrowed from the caller, which returns after all claimed parts are done. In a child of `fork`,
+//! which has no workers, the caller runs all parts.
 
 #![allow(unsafe_code)]
 
@@ -35,20 +29,18 @@ const NAME: &str = "matchpoint-worker";
 /// Bytes that the standard library allocates for a thread, or aborts.
 const THREAD_BYTES: usize = 16 << 10;
 
-/// Time that an idle worker polls before it sleeps: about as long as waking a worker takes.
+/// Polls of an idle worker last about as long as waking a worker.
 const POLL_TIME: Duration = Duration::from_micros(50);
 
-/// A worker that sleeps for less doubles its polling time, up to this time.
+/// A worker that sleeps for less doubles its polling time.
 const POLL_TIME_MAX: Duration = Duration::from_millis(1);
 
 /// Polls between two reads of the clock.
 const POLLS: u32 = 32;
 
-/// Polls of the caller before it reads the mailboxes: workers usually end together, and a read takes the
-/// cache line from the worker. The loom models need no polls.
+/// Polls of the caller before it reads the mailboxes: a read takes the cache line from the worker.
 const FINISH_POLLS: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
 
-/// Number of polls of the caller for a worker before the caller yields.
 const CALLER_POLLS: u32 = 1000;
 
 const PART_BITS: u32 = 11;
@@ -60,11 +52,11 @@ pub(super) trait Job: Sync {
     fn run_parts(&self, parts: Range<usize>);
 }
 
-/// Maximum job number. Number and parts share one word; numbers repeat after 2^41 jobs, which take weeks.
+/// Maximum job number. Numbers repeat after 2^41 jobs, which take weeks.
 const NUMBERS: u64 = u64::MAX >> (2 * PART_BITS + 1);
 
-/// One word: the job number, a bit that the worker sets with its first claim, the first unclaimed part, and
-/// the end of the parts.
+/// The job number, a bit that the worker sets with its first claim, the first unclaimed part, and the end of
+/// the parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct UnclaimedParts(u64);
 
@@ -95,31 +87,27 @@ impl UnclaimedParts {
     }
 }
 
-/// Parts for a worker. Only the caller writes new parts; caller and worker claim parts.
 #[repr(align(128))]
 struct Mailbox {
     left: AtomicU64,
-    /// The current job. The pointer is valid while a part of the job is unclaimed or running.
+    /// The pointer is valid while a part of the job is unclaimed or running.
     job: UnsafeCell<Option<*const (dyn Job + 'static)>>,
 }
 
-/// Written only by the worker.
 #[repr(align(128))]
 struct WorkerStatus {
-    /// The last job of which this worker has finished parts.
+    /// The last job with parts that this worker finished.
     done: AtomicU64,
     is_asleep: AtomicBool,
 }
 
-/// State shared by caller and workers. With `RELEASES` false, the loom models must detect the missing
-/// release.
+/// With `RELEASES` false, the loom models must detect the missing release.
 pub(super) struct PoolState<const RELEASES: bool = true> {
     mailboxes: Box<[Mailbox]>,
     statuses: Box<[WorkerStatus]>,
     asleep: AtomicUsize,
     started: AtomicUsize,
     has_ended: AtomicBool,
-    /// Handles, indexed like the mailboxes. Set after all threads have started.
     threads: OnceLock<Vec<Thread>>,
     poll_limit: PollLimit,
 }
@@ -160,7 +148,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         mailbox.left.store(UnclaimedParts::of(number, parts).0, Self::RELEASE);
     }
 
-    /// Waits for all parts of the `given` workers, and runs unclaimed parts.
+    /// Runs unclaimed parts of the `given` workers, and waits for other parts.
     pub(super) fn finish(&self, number: u64, job: &dyn Job, given: impl Iterator<Item = usize> + Clone) {
         let is_done = |at: usize| {
             // Pairs with the release in `run_parts`.
@@ -184,14 +172,14 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         }
         let poll_limit = PollLimit { polls: if self.poll_limit.polls == 0 { 0 } else { CALLER_POLLS } };
         for at in given {
-            // No part is unclaimed, so the word no longer changes.
+            // No part is unclaimed.
             if UnclaimedParts(self.mailboxes[at].left.load(Ordering::Relaxed)).is_joined() {
                 wait_until(poll_limit, || is_done(at));
             }
         }
     }
 
-    /// Runs parts of worker `at` until none is unclaimed. Returns false if there was no part.
+    /// Returns false if there was no part.
     pub(super) fn run_parts(&self, at: usize, number: u64) -> bool {
         let (mailbox, status) = (&self.mailboxes[at], &self.statuses[at]);
         let mut has_claimed = false;
@@ -226,7 +214,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         }
     }
 
-    /// Wakes two more workers, which do the same.
+    /// Wakes two more workers.
     fn wake_next(&self, at: usize) {
         if self.asleep.load(Ordering::Relaxed) > 0 && !self.has_ended.load(Ordering::Relaxed) {
             self.wake(2 * at + 1);
@@ -236,12 +224,11 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
 }
 
 impl Mailbox {
-    /// Claims half of the unclaimed parts of a job.
     fn claim(&self, number: u64, mark: u64) -> Option<Range<usize>> {
         let mut left = UnclaimedParts(self.left.load(Ordering::Relaxed));
         loop {
             let (parts, rest) = left.split_half().filter(|_| left.number() == number)?;
-            // Acquire makes the job visible, and all writes before its assignment.
+            // Makes the job visible, and all writes before its assignment.
             let changed =
                 self.left.compare_exchange(left.0, rest.0 | mark, Ordering::Acquire, Ordering::Relaxed);
             match changed {
@@ -261,53 +248,48 @@ fn reserved_vec<T>(entries: usize) -> Result<Vec<T>, Refused> {
 pub(super) struct WorkerPool {
     pool: Arc<PoolState>,
     workers: Vec<JoinHandle<()>>,
-    /// Id of the process that started the workers.
+    /// The process that started the workers.
     process: u32,
-    /// Workers in the order of assignment.
     assigned: Vec<usize>,
     pub(super) jobs: u64,
 }
 
 impl WorkerPool {
     /// Starts `threads - 1` workers, or fewer if the system has no more threads.
-    ///
-    /// # Errors
-    /// [`Refused::Memory`].
     pub(super) fn start(threads: usize) -> Result<Self, Refused> {
-        // The standard library aborts if it cannot allocate a thread. This check reduces the risk, although
-        // another thread may still take the memory.
+        // The standard library aborts if it cannot allocate a thread. This check reduces the risk.
         let bytes = size_of::<PoolState>()
             + threads * (THREAD_BYTES + size_of::<Mailbox>() + size_of::<WorkerStatus>());
         drop(reserved_vec::<u8>(bytes)?);
         let mut workers: Vec<JoinHandle<()>> = reserved_vec(threads - 1)?;
         let mut handles = reserved_vec(threads - 1)?;
         let assigned = reserved_vec(threads - 1)?;
-        // No error from here on, because the workers would never end.
+        // No error from here on: the workers would never end.
         let pool = Arc::new(PoolState::<true>::new(threads - 1));
         for at in 0..threads - 1 {
             let pool = Arc::clone(&pool);
-            // Default stack size, because deliveries run code of the application.
+            // The stack has the default size, because deliveries run code of the application.
             let builder = thread::Builder::new().name(NAME.to_owned());
             match builder.spawn(move || run_worker(&pool, at)) {
                 Ok(worker) => workers.push(worker),
                 Err(_) => break,
             }
         }
-        // Waits for all threads to start, so that none allocates in a later call.
+        // The wait prevents allocations of threads in later calls.
         wait_until(PollLimit { polls: 0 }, || pool.started.load(Ordering::Relaxed) == workers.len());
         handles.extend(workers.iter().map(|worker| worker.thread().clone()));
         pool.threads.get_or_init(|| handles);
         Ok(WorkerPool { pool, workers, process: process::id(), assigned, jobs: 0 })
     }
 
-    /// Number of threads, the caller included.
+    /// The number includes the caller.
     pub(super) fn threads(&self) -> usize {
         self.workers.len() + 1
     }
 
     /// Orders the workers for the next job, awake workers first. Wakes one sleeping worker, which wakes
-    /// others, because waking takes longer than a short batch. Returns the number of awake threads, the
-    /// caller included.
+    /// others: waking takes longer than a short batch. Returns the number of awake threads, the caller
+    /// included.
     pub(super) fn wake_workers(&mut self) -> usize {
         let (pool, workers) = (&self.pool, self.workers.len());
         self.assigned.clear();
@@ -315,7 +297,7 @@ impl WorkerPool {
         let awake = self.assigned.len();
         if awake < workers {
             for at in 0..workers {
-                // The list of awake workers decides, because `is_asleep` may have changed since.
+                // `is_asleep` may have changed since.
                 if !self.assigned[..awake].contains(&at) {
                     self.assigned.push(at);
                 }
@@ -329,7 +311,7 @@ impl WorkerPool {
         self.pool.asleep.load(Ordering::Relaxed) == self.workers.len()
     }
 
-    /// Runs a job. `distribute` assigns parts to workers and runs the caller's parts. Call
+    /// `distribute` assigns parts to workers and runs the caller's parts. Call
     /// [`wake_workers`](WorkerPool::wake_workers) first.
     pub(super) fn run<A>(&mut self, job: &dyn Job, distribute: impl FnOnce(&mut Assignments<'_>) -> A) -> A {
         self.jobs += 1;
@@ -342,7 +324,6 @@ impl WorkerPool {
         result
     }
 
-    /// Bytes allocated, without the stacks of the workers.
     pub(super) fn bytes(&self) -> u64 {
         // An `Arc` has two counters.
         let pool = 2 * size_of::<usize>() + size_of::<PoolState>();
@@ -352,7 +333,7 @@ impl WorkerPool {
     }
 }
 
-/// Assignments of one job's parts. Drop finishes the job, even if a part of the caller panics.
+/// Drop finishes the job, even if a part of the caller panics.
 pub(super) struct Assignments<'a> {
     pool: &'a PoolState,
     number: u64,
@@ -371,7 +352,7 @@ impl Assignments<'_> {
     fn finish(&mut self) {
         let given = self.assigned[..self.given].iter().copied();
         self.pool.finish(self.number, self.job, given);
-        // Last: after a panic in `finish`, workers still run parts, and `drop` calls `finish` again.
+        // Last: after a panic, `drop` calls `finish` again.
         self.given = 0;
     }
 }
@@ -385,7 +366,7 @@ impl Drop for Assignments<'_> {
 impl Drop for WorkerPool {
     fn drop(&mut self) {
         if process::id() != self.process {
-            // A forked child can neither join nor detach threads of its parent.
+            // A forked child cannot join threads of its parent.
             self.workers.drain(..).for_each(mem::forget);
         }
         // Pairs with the acquire in `run_parts`.
@@ -429,12 +410,11 @@ fn run_worker(pool: &PoolState, at: usize) {
     }
 }
 
-/// Sleeps until another thread wakes the worker.
 fn sleep(pool: &PoolState, at: usize) {
     let asleep = &pool.statuses[at].is_asleep;
     pool.asleep.fetch_add(1, Ordering::Relaxed);
     asleep.store(true, Ordering::Release);
-    // Drop of the pool unparks all workers. After an earlier unpark, `park` returns at once.
+    // After an earlier unpark, `park` returns at once.
     thread::park();
     asleep.store(false, Ordering::Release);
     pool.asleep.fetch_sub(1, Ordering::Relaxed);
@@ -448,7 +428,7 @@ mod tests {
 
     use super::*;
 
-    /// A job with two parts: the first waits for a barrier, the second panics.
+    /// The first part waits for a barrier, the second panics.
     struct Failing {
         has_begun: Barrier,
         may_end: Barrier,

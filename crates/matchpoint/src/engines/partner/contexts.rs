@@ -6,12 +6,11 @@ use crate::communicators::Communicators;
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
-/// Mapped ids of the contexts in use. The paper searches an array of K contexts, O(K).
+/// The paper searches an array of K contexts, O(K).
 #[derive(Default)]
 pub(super) struct Contexts {
     numbers: Communicators<u64>,
-    /// The next mapped id. Ids of closed contexts are not reused, so that a profile does not confuse
-    /// contexts.
+    /// Ids of closed contexts are not reused, so that a profile does not confuse contexts.
     next: u64,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct SelectionRule {
     pub processes: u64,
 }
 
-/// Number of entries of a source in a context, which has the mapped id `number`.
+/// `number` is the mapped context id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SourceCount {
     pub number: u64,
@@ -24,8 +24,8 @@ pub(super) struct SourceCount {
 }
 
 impl SelectionRule {
-    /// Keeps the `sources` with more entries than the edge point. `sources` is sorted, one element per
-    /// source. `counts` is a reused buffer.
+    /// Keeps the `sources` with more entries than the edge point. `sources` is sorted; `counts` is a reused
+    /// buffer.
     pub fn select(&self, sources: &mut Vec<SourceCount>, counts: &mut Vec<u64>) -> Result<(), Refused> {
         counts.clear();
         counts.try_reserve(sources.len()).map_err(|_| Refused::Memory)?;
@@ -56,9 +56,9 @@ impl Buffers {
             as u64
     }
 
-    /// Makes partners of the most frequent sources of the last level (Algorithm 1), in the order of keys, up
-    /// to the table's capacity. With new partners, starts a new level at age `since`. Returns the number of
-    /// new partners; 0 if an allocation failed. O(n log n) for n entries of the level.
+    /// Makes partners of the most frequent sources of the last level (Algorithm 1), up to the table's
+    /// capacity. With new partners, starts a new level at age `since`. Returns the number of new partners; 0
+    /// after a failed allocation. O(n log n) for n entries of the level.
     pub fn extract<T: QueueEntry>(
         &mut self,
         queue: &mut SplitQueue<T>,
@@ -76,7 +76,7 @@ impl Buffers {
         if added > 0 {
             queue.start_level(since);
         }
-        // Not at every entry as in the paper, which costs O(n² log n) for a level of n entries.
+        // The paper extracts at every entry, which costs O(n² log n) for a level of n entries.
         queue.extraction_delay = match added {
             0 if queue.partners.is_full() => usize::MAX,
             0 => queue.last_level_len(),
@@ -132,7 +132,6 @@ mod tests {
             "97 ranks without entries lower the average"
         );
         let entries = [(0, 1, 2), (0, 5, 2), (1, 5, 3)];
-        // 7 entries ÷ (3 processes × 2 communicators).
         assert_eq!(selected(SelectionRule { processes: 3, ..rule }, &entries), [(0, 1), (0, 5), (1, 5)]);
         // More sources than processes, as with addresses.
         assert_eq!(selected(SelectionRule { processes: 1, ..rule }, &entries), [(1, 5)]);

@@ -4,10 +4,9 @@ use crate::effort::{Attempts, Effort};
 use crate::engines::rank_array::BYTES_PER_PROCESS;
 use crate::envelope::Rank;
 
-/// Sources from this number on are addresses. The estimated memory of `rank_array` excludes addresses.
+/// Sources from here on are addresses, which the estimated memory of `rank_array` excludes.
 const ADDRESSES: u32 = 1 << 16;
 
-/// The log that belongs to a counter of attempts.
 pub trait HasLog: Effort {
     type Log: Log;
 }
@@ -20,7 +19,7 @@ impl HasLog for Attempts {
     type Log = Counts;
 }
 
-/// Receiver of counted events. The type `()` discards events.
+/// `()` discards events.
 pub trait Log: Default + Send + 'static {
     fn count_lookup(&mut self) {}
 
@@ -28,8 +27,7 @@ pub trait Log: Default + Send + 'static {
 
     fn count_queued(&mut self, _: Rank) {}
 
-    /// Statistics: name with unit, and value. `peers_bytes`: memory for sources. `communicators`: number of
-    /// communicators in use.
+    /// `peers_bytes`: memory for sources.
     fn statistics(&self, _peers_bytes: u64, _communicators: usize) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
@@ -37,7 +35,6 @@ pub trait Log: Default + Send + 'static {
 
 impl Log for () {}
 
-/// The log of engines with the counter [`Attempts`].
 #[derive(Default)]
 pub struct Counts {
     lookups: u64,

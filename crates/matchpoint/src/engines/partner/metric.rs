@@ -21,8 +21,8 @@ pub(super) enum MetricScope {
 }
 
 impl Metric {
-    /// Edge point of the sorted `counts` and of `zeros` additional counts of zero. Quartiles are interpolated
-    /// linearly, as in R and NumPy by default. O(1); O(counts) for the average.
+    /// The `zeros` are additional counts of zero. Quartiles are interpolated linearly, as in R and NumPy.
+    /// O(1); O(counts) for the average.
     pub fn edge_point(self, counts: &[u64], zeros: u64) -> f64 {
         let population = Population { counts, zeros };
         match self {
@@ -88,7 +88,6 @@ mod tests {
 
     #[test]
     fn sources_without_entries_are_zeros() {
-        // The entries of six sources, of which three have none: average 4, median 2, quartiles 0 and 7.
         for (metric, expected) in [(Metric::Average, 4.0), (Metric::Median, 2.0), (FENCE(0.0), 7.0)] {
             assert_eq!(metric.edge_point(&[4, 8, 12], 3), expected, "{metric:?}");
         }

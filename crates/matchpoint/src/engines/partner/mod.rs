@@ -4,17 +4,14 @@
 //! equations and algorithms below are of that paper.
 //!
 //! * `mode=dynamic` (§4.3): all sources start in the shared queue. If the last level exceeds `threshold`
-//!   entries, partners are extracted: every source with more entries than the *edge point* (`metric`, §4.1)
-//!   becomes a partner, and a new level starts (Algorithms 1 and 3). Later entries of a partner are in a
-//!   separate queue, found by a hash table of ⌈√processes⌉ entries with at most `c` partners each (§5.2.3,
-//!   §6.3).
-//! * `mode=static` (§4.2): a profile of an earlier run has the number of entries of each source in each
-//!   queue. Sources above the edge point are partners from the start, found by a perfect hash (Algorithm 2).
+//!   entries, every source with more entries than the *edge point* (`metric`, §4.1) becomes a partner, and a
+//!   new level starts (Algorithms 1 and 3). A hash table of ⌈√processes⌉ entries with at most `c` partners
+//!   each finds partners (§5.2.3, §6.3).
+//! * `mode=static` (§4.2): sources above the edge point of a profile are partners from the start, found by a
+//!   perfect hash (Algorithm 2).
 //!
 //! The posted queue and the unexpected queue have separate partners. Any-source receives are in a separate
-//! queue (PRQ_ANY); an arrival takes the older match by age (the paper's sequence numbers). An any-source
-//! receive searches the shared queue and the queues of all partners. `queue.rs` has the levels and the proof
-//! of order.
+//! queue (PRQ_ANY). `queue.rs` has the levels and the proof of order.
 //!
 //! After an extraction without partners, the next extraction waits until the level has doubled: O(log) per
 //! entry.
@@ -191,7 +188,7 @@ impl<E: HasLog> Partner<E> {
     }
 }
 
-/// The partner of a new entry. Without partners, skips the lookup.
+/// Skips the lookup without partners.
 #[inline]
 fn find_partner_of_new<T: QueueEntry>(
     queue: &SplitQueue<T>,
@@ -254,7 +251,7 @@ impl<E: HasLog> Engine for Partner<E> {
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         maintenance::close(self, context, drained);
         let number = self.contexts.remove(context);
-        // Partners of a profile are kept: a new context with these partners needs no more memory.
+        // Partners of a profile are kept.
         if let (Some(number), Some(_)) = (number, self.threshold) {
             self.posted.remove_context(number);
             self.unexpected.remove_context(number);
@@ -265,7 +262,6 @@ impl<E: HasLog> Engine for Partner<E> {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let peers_bytes = self.peers_bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
-        // The engine never frees memory.
         let peak_bytes = fixed_bytes + peers_bytes + entries_bytes;
         Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes }
     }

@@ -81,7 +81,7 @@ fn build_engine<E: HasLog>(arguments: &Arguments<'_>) -> Built {
 }
 
 fn parse_configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> {
-    // Checks all values, used or not, so that invalid values are reported.
+    // All values, used or not, so that invalid values are reported.
     let over = arguments
         .word("over", &[("processes", MetricScope::Processes), ("senders", MetricScope::Senders)])?;
     let processes = arguments.within("processes", 1..=u32::MAX.into())?;
@@ -91,7 +91,7 @@ fn parse_configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameE
     let selection = parse_selection(arguments)?;
     let profile: String = arguments.get("profile")?;
     if !arguments.word("mode", &[("dynamic", false), ("static", true)])? {
-        // `process` is allowed, because `at_process` adds `process` to every name.
+        // `at_process` adds `process` to every name.
         check_only_for(arguments, &["profile"], "mode=static")?;
         return Ok(Configuration {
             rule,
@@ -100,7 +100,7 @@ fn parse_configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameE
             unexpected: Partners::empty(rule.processes, per_entry),
         });
     }
-    // `processes` is allowed, because `at_process` adds `processes`; it must equal the profile's.
+    // `at_process` adds `processes`, which must equal the profile's.
     check_only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
     if profile.is_empty() {
         return Err(NameError::new(

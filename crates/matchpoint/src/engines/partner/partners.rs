@@ -1,4 +1,4 @@
-//! Partners of a queue, in a hash table. Keys are rank + P × mapped context (partner paper, Equation 1).
+//! Partners of a queue, in a hash table.
 
 use super::perfect::Displacement;
 use crate::engine::Refused;
@@ -8,7 +8,7 @@ use crate::linked::{LinkedQueue, NIL};
 pub(super) struct Partner {
     source: Rank,
     number: u64,
-    /// Age from which the source's entries are in `queue`. Older entries are in the shared queue.
+    /// Older entries of the source are in the shared queue.
     pub since: u64,
     pub queue: LinkedQueue,
     /// Next partner in the same entry of the hash table.
@@ -16,12 +16,12 @@ pub(super) struct Partner {
 }
 
 /// Consecutive keys go to consecutive entries, and each round starts at another entry. With the paper's key
-/// mod entries, the ranks 0, 8, 16 … share 4 of 32 entries, so at most 16 of these ranks can be partners.
+/// mod entries, the ranks 0, 8, 16 … share 4 of 32 entries.
 #[inline]
 fn entry_index(key: u64, entries: usize) -> usize {
     let entries = entries as u64;
     let (round, place) = (key / entries, key % entries);
-    // After multiplication by 2⁶⁴/φ, consecutive rounds start far apart.
+    // Fibonacci hashing: consecutive rounds start far apart.
     let begin = ((round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * entries) >> 32;
     ((place + begin) % entries) as usize
 }
@@ -36,8 +36,8 @@ fn partners_in_entry(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> 
 }
 
 enum Table {
-    /// Round robin (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. If `per_entry` is `None`, partners per
-    /// entry are unlimited, and the table grows with the partners.
+    /// Round robin (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. If `per_entry` is `None`, the table grows
+    /// with the partners.
     RoundRobin {
         entries: Vec<u32>,
         per_entry: Option<u32>,
@@ -94,8 +94,8 @@ impl Partners {
         &mut self.all[at as usize]
     }
 
-    /// Key of a source in a context (Equation 1). Ranks below P have distinct keys. Other sources (libfabric
-    /// addresses) may share keys, so [`find`](Self::find) compares the source.
+    /// Key of a source in a context (Equation 1). Ranks below P have distinct keys. Addresses may share keys,
+    /// so [`find`](Self::find) compares the source.
     #[inline]
     fn key(&self, number: u64, source: Rank) -> u64 {
         u64::from(source.0).wrapping_add(self.processes.wrapping_mul(number))
@@ -151,7 +151,7 @@ impl Partners {
         true
     }
 
-    /// Removes the partners of a context without entries.
+    /// The context has no entries.
     pub fn remove_context(&mut self, number: u64) {
         self.all.retain(|partner| partner.number != number);
         self.link();
@@ -165,14 +165,13 @@ impl Partners {
         table + (self.all.capacity() * size_of::<Partner>()) as u64
     }
 
-    /// Initial table entries: ⌈√P⌉. A table without bound grows to one entry per partner, so that lookups
-    /// stay O(1).
+    /// ⌈√P⌉, the initial table entries.
     fn entries_min(&self) -> u64 {
         let root = self.processes.isqrt();
         root + u64::from(root * root < self.processes)
     }
 
-    /// Reserves memory for one more partner. The table grows with the partners, up to the bound.
+    /// The table grows with the partners, up to the bound, so that lookups stay O(1).
     fn reserve_partner(&mut self) -> Result<(), Refused> {
         let wanted = self.entries_min();
         let len = self.all.len() as u64;

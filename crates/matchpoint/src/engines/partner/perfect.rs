@@ -1,6 +1,4 @@
 //! Perfect hash over the keys of partners from a profile.
-//!
-//! A lookup returns the only partner that can have the key. The caller compares the key.
 
 use crate::linked::NIL;
 
@@ -8,15 +6,14 @@ use crate::linked::NIL;
 /// row is shifted right until no column has two keys. Then all rows are merged into one array.
 ///
 /// A lookup needs one division and two loads. Shifts and columns take up to 8·√(largest key) bytes for any
-/// number of keys: four keys up to 2⁴⁸ need 170 MiB. Therefore a hash larger than [`BYTES`] is limited to
-/// [`BYTES_PER_KEY`] per key.
+/// number of keys. Therefore a hash larger than [`BYTES`] is limited to [`BYTES_PER_KEY`] per key.
 pub(super) struct Displacement {
     m: u64,
     shifts: Box<[u32]>,
     slots: Box<[u32]>,
 }
 
-/// Size of a hash that is allowed for any number of keys. A million processes with ten contexts need 25 KB.
+/// Allowed for any number of keys. A million processes with ten contexts need 25 KB.
 const BYTES: usize = 1 << 16;
 
 const BYTES_PER_KEY: usize = 32;
@@ -32,7 +29,7 @@ impl Displacement {
         let mut rows: Vec<(u64, u64, u32)> = (0..).zip(keys).map(|(n, &key)| (key / m, key % m, n)).collect();
         rows.sort_unstable();
         let mut rows: Vec<&[(u64, u64, u32)]> = rows.chunk_by(|one, next| one.0 == next.0).collect();
-        // The fullest row first ("first fit decreasing"). The paper does not define the shift.
+        // "First fit decreasing". The paper does not define the shift.
         rows.sort_by_key(|row| std::cmp::Reverse(row.len()));
         let mut shifts = vec![0; m as usize];
         let mut slots: Vec<u32> = Vec::new();
@@ -50,7 +47,7 @@ impl Displacement {
         fits.then(|| Displacement { m, shifts: shifts.into(), slots: slots.into() })
     }
 
-    /// Number of the only stored key that may equal `key`.
+    /// The only stored key that may equal `key`.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u32> {
         let (row, column) = (key / self.m, key % self.m);

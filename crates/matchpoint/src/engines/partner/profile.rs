@@ -17,8 +17,7 @@
 //! ```
 //!
 //! *context* is the mapped context id: each process numbers contexts in the order of their first entry.
-//! *source* is a rank of the communicator. *posted* counts queued receives with this source, *unexpected*
-//! counts unexpected messages from this source.
+//! *source* is a rank of the communicator.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -53,7 +52,7 @@ pub struct Process {
     pub sources: Vec<Source>,
 }
 
-/// Communication profile of an application: all processes, or the process of one engine.
+/// All processes of an application, or the process of one engine.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
     /// The paper's P.
@@ -83,7 +82,7 @@ impl Display for ProfileError {
 
 impl std::error::Error for ProfileError {}
 
-/// The processes of a profile that a reader selects.
+/// The processes that a reader selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProcessSelection {
     /// All processes.

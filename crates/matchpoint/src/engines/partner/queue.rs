@@ -1,10 +1,9 @@
 //! The posted or the unexpected queue, split into a shared queue and a queue per partner.
 //!
-//! **Levels.** In the paper each level has a non-partner queue (npq₀ for the base level, npq₁, …). If the
-//! npq of a level has more than *t* entries, the most frequent sources become partners, and a new level
-//! starts with an empty npq. Entries of npqᵢ are older than those of npqᵢ₊₁. Here all npqs are one ring, and
-//! a level is the age of its first entry. A comparison with a ring entry takes 1 to 3.5 ns; with an entry of
-//! the paper's linked lists, 6 to 11 ns in random order.
+//! **Levels.** If the non-partner queue (npq) of a level has more than *t* entries, the most frequent sources
+//! become partners, and a new level starts with an empty npq. Entries of npqᵢ are older than those of npqᵢ₊₁.
+//! Here all npqs are one ring, and a level is the age of its first entry. A comparison with a ring entry
+//! takes 1 to 3.5 ns; with an entry of the paper's linked lists, 6 to 11 ns in random order.
 //!
 //! ```text
 //! shared   a₁ b₂ c₃ a₄ a₅ │ d₇ e₈ d₉ d₁₀ │ f₁₂ …      ages; │ starts a level
@@ -13,17 +12,15 @@
 //! d        d₁₃                                         a partner since 11
 //! ```
 //!
-//! **Proof of order.** Let source *s* be a partner since age *y*. Entries of *s* older than *y* are in the
-//! shared queue, all others in the queue of *s*. Entries never move between both queues.
+//! **Proof of order.** Let source *s* be a partner since age *y*. Older entries of *s* are in the shared
+//! queue, all others in the queue of *s*. Entries never move between both queues.
 //!
-//! * All matching entries of *s* are in the shared queue before age *y* (Algorithm 3, lines 1 and 12 to 14),
-//!   or in its queue (line 15). Both queues are in order of age. So the first match in the shared queue, else
-//!   in the queue of *s*, is the oldest.
+//! * Both queues are in order of age. So the first match in the shared queue before age *y* (Algorithm 3,
+//!   lines 1 and 12 to 14), else in the queue of *s* (line 15), is the oldest.
 //! * Entries of other sources are all in the shared queue (lines 23 to 24).
 //! * A message with unknown source is in the shared queue. A message that gets its source moves to the
 //!   position of its age ([`SplitQueue::set_envelope`]).
-//! * Tags do not select a queue, so an any-tag receive needs no additional search.
-//! * An any-source receive compares the ages of the first match in each queue.
+//! * Tags do not select a queue. An any-source receive compares the ages of the first match in each queue.
 
 use std::collections::VecDeque;
 
@@ -76,7 +73,7 @@ pub(super) struct Found {
 /// Position of an entry, valid while other entries are added or removed.
 #[derive(Clone, Copy)]
 pub(crate) enum EntryPosition {
-    /// Age of the entry, and an upper bound of its index.
+    /// `before` is an upper bound of the index.
     Shared {
         age: u64,
         before: usize,
@@ -93,17 +90,16 @@ pub(super) struct SplitQueue<T> {
     pub partners: Partners,
     /// Entries before the last level.
     older: usize,
-    /// Entries older than this age belong to the base level, which has no partners.
+    /// Older entries belong to the base level, which has no partners.
     base_until: u64,
-    /// Number of levels (the paper's L), the base level included. 64 bits, because the number never
-    /// decreases.
+    /// The paper's L, the base level included. 64 bits, because the number never decreases.
     pub levels: u64,
     /// Pushes until the next extraction, after an extraction without partners.
     pub extraction_delay: usize,
 }
 
 impl<T: QueueEntry> SplitQueue<T> {
-    /// An empty queue with the partners of a profile, or none.
+    /// The partners of a profile, or none.
     pub fn new(partners: Partners) -> Self {
         let base_until = if partners.is_empty() { u64::MAX } else { 0 };
         let (shared, slab, from_any) = Default::default();
@@ -176,8 +172,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         Some(Found { at: SearchPosition::Partner(number, at), age: self.slab.get(at).age })
     }
 
-    /// The oldest match from any source, O(partners + entries examined). Searches each queue up to the age of
-    /// the oldest match so far.
+    /// O(partners + entries examined). Searches each queue up to the age of the oldest match so far.
     pub fn find_any(&self, number: u64, examined: &mut u64, matches: impl Fn(&T) -> bool) -> Option<Found> {
         let mut oldest = self.search_shared(&mut 0, u64::MAX, examined, &matches);
         for (partner, &Partner { queue, .. }) in self.partners.of(number) {
@@ -187,7 +182,6 @@ impl<T: QueueEntry> SplitQueue<T> {
         oldest
     }
 
-    /// The first matching any-source receive older than `until`.
     #[inline]
     pub fn find_from_any(
         &self,
@@ -246,7 +240,6 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.slab.remove(slot).value
     }
 
-    /// Ages and positions, first of the shared queue.
     pub fn positions(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
         let shared = self.shared.iter().enumerate();
         let shared = shared.map(|(before, &Aged { age, .. })| (age, EntryPosition::Shared { age, before }));
@@ -260,7 +253,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         }
     }
 
-    /// Index of a shared entry. O(1) unless an older entry was removed.
+    /// O(1) unless an older entry was removed.
     fn index(&self, age: u64, before: usize) -> usize {
         match self.shared.get(before) {
             Some(entry) if entry.age == age => before,
@@ -280,8 +273,8 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.take(at);
     }
 
-    /// Replaces an entry by `addressed`, with known source. If the source was a partner before the message
-    /// arrived, the message moves to the partner's queue, at its age.
+    /// If the source was a partner before the message arrived, the message moves to the partner's queue, at
+    /// its age.
     pub fn set_envelope(
         &mut self,
         position: EntryPosition,
@@ -318,7 +311,6 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.levels += 1;
     }
 
-    /// Removes the partners of a context, for reuse of their table entries.
     pub fn remove_context(&mut self, number: u64) {
         self.partners.remove_context(number);
         self.extraction_delay = 0;
@@ -329,7 +321,6 @@ impl<T: QueueEntry> SplitQueue<T> {
 mod tests {
     use super::*;
 
-    /// Programs that open and close contexts start an unlimited number of levels.
     #[test]
     fn levels_are_counted_beyond_32_bits() {
         let mut queue = SplitQueue::<Receive>::new(Partners::empty(4, None));
