@@ -122,7 +122,6 @@ fn measure_rate(arguments: &RateBench, progress: &Progress) -> Result<(), Failur
     }))
 }
 
-/// Receives that a caller posts before their messages arrive.
 const BURST: usize = 16;
 
 fn threads_or_defaults(threads: &[u32]) -> Vec<usize> {
@@ -183,7 +182,6 @@ fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Fail
         );
     }
     match on_card.missing() {
-        // The command writes the measured part before this error.
         Some(missing) if on_card.has_failed() => Err(Failure::Message(format!("incomplete: {missing}"))),
         Some(missing) => {
             anstream::eprintln!("matchpoint: incomplete: {missing}");
@@ -223,8 +221,8 @@ fn jobs_on_card(arguments: &GpuBench, progress: &Progress) -> Result<Vec<figures
     Ok(jobs)
 }
 
-/// Measures the jobs, without failed jobs. After a failure of the GPU no further job runs. Without a measured job, the
-/// first error is returned.
+/// Measures the jobs. After a failure of the GPU no further job runs. Without a measured job, the first error is
+/// returned.
 fn measured_now<'a>(
     ordinal: usize,
     jobs: &'a [figures::Job],
@@ -288,7 +286,7 @@ fn warn_of_few_processors(threads: Option<usize>) {
     }
 }
 
-/// Runs a measurement with a progress bar. Returns the result and the host load before. Warns about a high load.
+/// With a progress bar. Also returns the host load before, and warns about a high load.
 fn measured<T, E: Display>(
     progress: &Progress,
     measure: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> Result<Option<T>, E>,

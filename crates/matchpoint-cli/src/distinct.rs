@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Failure, folder_of};
 use crate::output::is_stdout;
 
-/// The canonical path of a file. The file need not exist.
+/// The file need not exist.
 pub fn canonical(path: &Path) -> PathBuf {
     match (path.canonicalize(), folder_of(path).canonicalize(), path.file_name()) {
         (Ok(path), ..) => path,
@@ -14,7 +14,6 @@ pub fn canonical(path: &Path) -> PathBuf {
     }
 }
 
-/// Checks that the options name different files.
 pub fn check_distinct(options: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     let mut named: Vec<(&str, PathBuf)> = Vec::new();
     for (option, path) in options {
@@ -32,7 +31,7 @@ pub fn check_distinct(options: &[(&str, Option<&Path>)]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Checks the two files of a report. The files differ, and only the JSON may go to standard output.
+/// Only the JSON may go to standard output.
 pub fn json_and_page(json: Option<&Path>, page: Option<&Path>) -> Result<(), Failure> {
     if page.is_some_and(is_stdout) {
         let problem = "--html cannot go to standard output\nhint: name a file";

@@ -24,7 +24,6 @@ impl Files {
         Ok(Files { outputs, json, page })
     }
 
-    /// Writes both files. Prints the document, or the JSON if its file is standard output.
     pub fn finish(mut self, document: &Document, json: &Value) -> Result<(), Failure> {
         if let Some(place) = self.json {
             self.outputs.fill(place, |out| schema::write(json, out))?;

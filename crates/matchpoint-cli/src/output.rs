@@ -14,7 +14,6 @@ use crate::failure::{Failure, folder_of};
 pub struct Outputs {
     staged: Vec<Staged>,
     made_folders: Vec<PathBuf>,
-    /// Text for standard output, printed after the files are renamed.
     printed: Option<Vec<u8>>,
 }
 

@@ -141,8 +141,6 @@ impl Queue {
         Some(())
     }
 
-    /// Returns the data of a queue.
-    ///
     /// # Safety
     /// The queue is patched, and no other reference to its data exists.
     #[inline]

@@ -49,7 +49,7 @@ impl Program {
         }
     }
 
-    /// The whole source for a layout, in CUDA C++ without includes.
+    /// CUDA C++ without includes.
     pub fn source(self, layout: Layout) -> String {
         let own = match self {
             Program::Matrix => include_str!("../kernels/matrix.cu"),
@@ -139,7 +139,6 @@ pub enum Kernel {
 }
 
 pub const WARP: u32 = 32;
-/// Minimum threads of a block, for kernels with a variable block size.
 const THREADS_LEAST: u32 = 2 * WARP;
 /// `DIGITS` of `kernels/divide.cu`.
 pub(crate) const DIGITS: u32 = 256;
@@ -152,9 +151,7 @@ pub(crate) fn tile(layout: Layout) -> u32 {
         Layout::Wide => 4 * TILE_THREADS,
     }
 }
-/// `LONG_PARTS` of `kernels/long.cu`.
 pub(crate) const LONG_PARTS: usize = 8;
-/// `LEDGER_WORDS` of `kernels/long.cu`.
 const LEDGER_WORDS: usize = 6;
 
 /// Size of the extra memory of `match_ordered`. Needed if both sides of a segment have more entries than

@@ -82,7 +82,6 @@ enum Request {
 #[derive(Clone, Copy)]
 struct StartedReceive {
     selector: Label,
-    /// The slot is valid while the receive is posted.
     number: u64,
     slot: u32,
 }

@@ -38,7 +38,6 @@ pub(crate) fn is_sample_complete(spent: Duration, passed: Duration) -> bool {
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
-/// An engine may use one of `SHARES` equal parts of the replay's processor time, at most half of the total.
 const SHARES: u32 = 2;
 
 pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> bool {
@@ -47,7 +46,6 @@ pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> b
     spent > at_first + passed * SHARES / engines.max(2 * SHARES)
 }
 
-/// Work of searches: queued entries, plus one per search.
 fn search_work(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }

@@ -41,7 +41,6 @@ impl Clocks {
     }
 }
 
-/// Bounds of the clock offset: no collective ends at one process before the other process has entered.
 fn bounds(reference: &RankSummary, summary: &RankSummary) -> (i64, i64) {
     let pairs = reference.synchronisations.iter().zip(&summary.synchronisations);
     pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {

@@ -1,7 +1,6 @@
 //! Replay of traces through matching engines.
 //!
-//! [`replay()`] determines the arrival order, executes the calls and measures the engines. [`replay()`] returns
-//! [`Measurements`], the data of every report.
+//! [`replay()`] determines the arrival order, executes the calls, measures the engines and returns [`Measurements`].
 
 #![allow(missing_docs)] // a name that explains an item needs no comment
 

@@ -130,7 +130,6 @@ fn simulate_and_measure<S: StepSink>(
             .spawn_scoped(scope, move || measurer.run(&filled, &give_back))
             .map_err(|error| ReplayError::Thread(error.to_string()))?;
         let batcher = Batcher::new(trace.present().len(), full, returned);
-        // Dropping the simulation's batcher ends the measuring thread.
         let simulated = run(trace, setting, SinkPair(batcher, extra_sink), progress).map(|(sinks, tally)| {
             let SinkPair(batcher, extra_sink) = sinks;
             batcher.flush();

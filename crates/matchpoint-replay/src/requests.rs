@@ -16,7 +16,6 @@ const DENSE: usize = 4096;
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub kind: RequestKind,
-    /// Number of pending operations (see [`RequestState`]).
     ends: u8,
     completed_ns: i64,
     pub waiter: Option<u16>,
@@ -27,21 +26,18 @@ pub(crate) struct Request {
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// Free slot, with the index of the next free slot.
     None(u32),
     Send(SentMessage),
     /// A send to a destination without a stream.
     LostSend,
     /// A receive that matched an unexpected message.
     Received,
-    /// The slot is valid while the receive is pending.
     Receive(u32),
     Collective,
     /// A send and a receive: two pending operations.
     SendReceive,
     /// Slot in [`RequestTable::persistent`].
     PersistentSend(u32),
-    /// The slot of the arguments, and of the receive while pending.
     PersistentReceive(u32, u32),
     PersistentCollective(u32),
 }
@@ -69,7 +65,6 @@ pub(crate) enum Persistent {
 }
 
 impl Request {
-    /// The slot of a receive. After completion, another receive may use the slot.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
         match (self.kind, self.state()) {

@@ -15,7 +15,6 @@ struct Due {
 }
 
 impl Due {
-    /// The left time if both are equal. No branch, because the order is random.
     #[inline]
     fn or(self, right: Due) -> Due {
         let loses = right.at_ns < self.at_ns;
@@ -53,7 +52,6 @@ impl Schedule {
         self.rows[0][process / WIDE][process % WIDE].at_ns
     }
 
-    /// Removes the next time of a process until the next [`pull_forward`](Self::pull_forward).
     #[inline]
     pub fn take(&mut self, process: usize) {
         let mut entry = process;

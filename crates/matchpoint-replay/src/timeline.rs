@@ -1,4 +1,4 @@
-//! Queue length over time in bounded memory: during a long replay, intervals are merged in pairs.
+//! Queue length over time in bounded memory: in a long replay, intervals are merged in pairs.
 
 use crate::measurements::RankQueue;
 
@@ -34,7 +34,6 @@ impl Timeline {
         self.length
     }
 
-    /// Times must not decrease.
     pub fn change(&mut self, at_ns: i64, by: i32) {
         self.advance(at_ns);
         self.length = self.length.saturating_add_signed(by);

@@ -16,9 +16,7 @@ use crate::script::{Key, Part, Script};
 #[derive(Debug)]
 pub struct Workload {
     pub name: &'static str,
-    /// One line of text.
     pub summary: &'static str,
-    /// Meaning of the size.
     pub counts: &'static str,
     pub sizes: &'static [usize],
     /// Minimum and maximum size.

@@ -22,7 +22,6 @@ use crate::progress;
 
 const PREFIX: &str = "dumpi";
 
-/// A folder that is complete or absent. The folder is filled under a temporary name, and then renamed.
 pub(super) struct Folder {
     path: PathBuf,
     staged: TempDir,

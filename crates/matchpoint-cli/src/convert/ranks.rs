@@ -12,7 +12,7 @@ use super::origin::Origin;
 
 const CALLS_PER_CHECK: u64 = 4096;
 
-/// Passes every call of a rank to `take`. Returns the number of calls.
+/// Returns the number of calls.
 pub(super) fn each_call(
     trace: &dyn Trace,
     origin: &Origin,
@@ -41,7 +41,7 @@ pub(super) fn each_call(
     Ok(calls)
 }
 
-/// Passes every call of the trace to `take`, as a row of the table of calls. Returns the number of rows.
+/// Passes rows of the table of calls, and returns their number.
 pub(super) fn each_row(
     trace: &dyn Trace,
     origin: &Origin,
@@ -60,8 +60,7 @@ pub(super) fn each_row(
     Ok(rows)
 }
 
-/// Calls `work` with the index and the number of every rank, in parallel. The results are in the order of ranks. After
-/// an error, no further rank starts.
+/// The results are in the order of ranks. After an error, no further rank starts.
 pub(super) fn each_rank<T: Send, E: Send>(
     trace: &dyn Trace,
     work: impl Fn(usize, u32) -> Result<T, E> + Sync,

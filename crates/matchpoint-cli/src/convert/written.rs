@@ -12,7 +12,6 @@ pub(super) struct Written {
     pub notes: Vec<String>,
 }
 
-/// Whether the trace or the output caused the error.
 pub(super) fn failed(
     progress: &Progress,
     error: &io::Error,

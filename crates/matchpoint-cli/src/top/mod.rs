@@ -19,7 +19,6 @@ use crate::cli::Top;
 use crate::failure::Failure;
 use crate::job::signalled;
 
-/// Interval between updates.
 pub const REFRESH: Duration = Duration::from_secs(1);
 
 /// Ranks shown without a terminal.
@@ -39,7 +38,6 @@ pub fn run(arguments: &Top) -> Result<(), Failure> {
     }
 }
 
-/// The current snapshot, or an error if no file is readable.
 fn checked(watch: &Watch) -> Result<Snapshot, Failure> {
     let snapshot = watch.snapshot();
     match snapshot.problem() {

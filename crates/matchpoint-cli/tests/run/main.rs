@@ -1,5 +1,5 @@
-//! Tests of `matchpoint run` with real MPI libraries. The engine is above the MPI library (overflow matching) or below
-//! (the libfabric provider).
+//! Tests of `matchpoint run`, with the engine above the MPI library (overflow matching) or below (the libfabric
+//! provider).
 //!
 //! `MATCHPOINT_TEST_MPI` names the libraries, as for `scripts/mpi`. The default is all prepared libraries.
 

@@ -8,7 +8,6 @@ use crate::step::Step;
 /// A compute phase of this length replaces the queues in the caches.
 const COMPUTE_PHASE_NS: i64 = 20_000;
 
-/// Size classes: 1, 2–3, 4–7, … 512 and more steps.
 const SIZES: usize = 10;
 
 /// One phase in `FIRST_INTERVAL` is measured; after every `PER_STAGE` samples of a size, the fraction halves.
@@ -54,8 +53,7 @@ impl PhaseCounts {
     }
 }
 
-/// Random selection of phases, the same in every replay. A regular selection would always select the same
-/// ranks.
+/// The same selection in every replay. A regular selection would always select the same ranks.
 pub(crate) struct PhaseSampler {
     drawn: [u64; SIZES],
     state: u64,
@@ -86,7 +84,6 @@ pub(crate) struct Sample {
     pub ns: f64,
 }
 
-/// Cost of a phase in addition to the warm time, by size of the phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Surcharge([f64; SIZES]);
 

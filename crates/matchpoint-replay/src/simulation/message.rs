@@ -28,7 +28,6 @@ impl<S: StepSink> Simulation<'_, S> {
             return Sent { end: Some(now_ns), message: None };
         };
         let bytes = args.bytes.unwrap_or(0);
-        // One borrow: a lookup takes as long as most of the work here.
         let process = &mut self.processes[index];
         let (membership, from) = (process.membership(args.comm), process.rank);
         let to = self.setting.communicators.world_rank(from, membership, dest);
@@ -99,7 +98,6 @@ impl<S: StepSink> Simulation<'_, S> {
         slot
     }
 
-    /// Puts recorded messages in flight, up to the first message that is not sent yet.
     pub(super) fn launch_recorded(&mut self, to: usize) {
         let clocks = self.setting.clocks;
         while let Some((at_ns, slot)) =
@@ -179,7 +177,6 @@ impl<S: StepSink> Simulation<'_, S> {
         PostResult { end: Some(end_ns), slot: None, matched: matched.filter(|_| !selector.is_exact()) }
     }
 
-    /// Called once for each receive from any source.
     fn is_null_receive(&mut self, index: usize, args: &ReceiveArgs) -> bool {
         let process = &mut self.processes[index];
         let number = process.any_sources;
@@ -311,7 +308,6 @@ impl<S: StepSink> Simulation<'_, S> {
 }
 
 pub(super) struct Sent {
-    /// `Some` if the sender does not wait.
     pub end: CompletionTime,
     pub message: Option<requests::SentMessage>,
 }

@@ -1,4 +1,4 @@
-//! Fallback engines, and the number of ranks with a fallback engine.
+//! Fallback engines.
 
 use crate::program::*;
 use matchpoint_replay::measurements::Substitute;

@@ -11,10 +11,10 @@ const COLUMNS: usize = 3;
 const WIDTH: usize = 460;
 const HEIGHT: usize = 300;
 
-/// Minimum distance of two labels below the axis, in pixels.
+/// In pixels.
 const APART: f64 = 30.0;
 
-/// Distances from the edges of the chart to the drawing area, in pixels.
+/// In pixels, from the edges of the chart.
 pub(super) struct Frame {
     pub left: f64,
     pub right: f64,
@@ -38,7 +38,7 @@ pub(super) fn levels(svg: &mut String, values: &Axis) {
     }
 }
 
-/// Marks below the chart. Marks that are too close have no label.
+/// Marks that are too close have no label.
 pub(super) fn marks(svg: &mut String, numbers: &Axis) {
     let (bottom, mut last) = (FRAME.bottom, f64::MIN);
     for (number, name) in &numbers.marks {

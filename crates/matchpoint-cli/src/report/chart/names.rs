@@ -5,10 +5,9 @@ use std::fmt::Write;
 use super::frame::Frame;
 use crate::report::escape::escape;
 
-/// Vertical distance of two names, in pixels.
+/// In pixels.
 const LINE: f64 = 11.5;
 
-/// Maximum letters of a name.
 const LETTERS: usize = 29;
 
 /// The end of a line in pixels, and its name.
@@ -21,7 +20,6 @@ pub(super) struct End<'a> {
     pub style: usize,
 }
 
-/// Writes names right of the frame, with leaders to the lines.
 pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame) {
     let &Frame { right, top, bottom, .. } = frame;
     let wanted: Vec<f64> = ends.iter().map(|end| end.y).collect();
@@ -47,8 +45,7 @@ fn short(name: &str, full: &str, letters: usize) -> String {
     format!("{}<title>{}</title>", escape(&start), escape(full))
 }
 
-/// Moves positions apart to at least `distance`, within `top` and `bottom`, with minimal moves. The order of positions
-/// is kept.
+/// Positions with minimal moves, in their order, at least `distance` apart.
 fn apart(wanted: &[f64], distance: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));

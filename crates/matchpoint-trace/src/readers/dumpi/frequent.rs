@@ -88,7 +88,7 @@ fn read_probe(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Resul
     Ok(())
 }
 
-/// Reads a frequent call on requests for the first pass. Returns false for other calls, without advancing.
+/// As [`read`], for the first pass.
 #[inline(always)]
 pub(super) fn skip_requests(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<bool, Fault> {
     match call.function {

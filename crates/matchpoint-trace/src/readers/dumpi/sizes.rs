@@ -12,7 +12,6 @@ impl Sizes {
         Sizes(table)
     }
 
-    /// Bytes of `count` elements, if the size of the datatype is known.
     #[inline]
     pub fn bytes(&self, count: i32, datatype: i32) -> Option<u64> {
         let count = u64::try_from(count).ok()?;

@@ -57,7 +57,6 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
     builder.finish(|rank| format!("no file of rank {rank} of {}", files.prefix))
 }
 
-/// Opens the file of one rank. The rank is in the file name or in the stream.
 pub(super) fn open_single(
     form: &'static Form,
     path: &Path,

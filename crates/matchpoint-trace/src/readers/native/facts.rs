@@ -139,7 +139,6 @@ impl Facts {
         (&self.head.host, &self.head.boot)
     }
 
-    /// Only the wall clock gives the offset to other hosts.
     pub fn uses_wall_clock(&self) -> bool {
         self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }

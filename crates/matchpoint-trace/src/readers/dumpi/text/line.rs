@@ -6,7 +6,6 @@ use crate::call::Status;
 
 pub(super) type Time = (i64, i32);
 
-/// First or last line of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CallLine<'a> {
     pub name: &'a [u8],
@@ -58,7 +57,6 @@ pub(super) fn parse_number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Argument<'a> {
     pub name: &'a [u8],
-    /// True for one status or several.
     pub status: bool,
     pub value: &'a [u8],
 }
@@ -114,7 +112,6 @@ pub(super) fn version(first: &[u8]) -> Option<Version> {
     Some(Version(parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// True for lines without a call: header, footer, tables, performance counters.
 pub(super) fn is_table(line: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 5] =
         [b"Total keyvals", b"Performance counters", b"    ", b"Function address ", b"Datatype "];
