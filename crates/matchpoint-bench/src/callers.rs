@@ -136,6 +136,7 @@ struct CallerOutcome {
     is_wrong: bool,
 }
 
+/// Million messages per second.
 fn repeat(
     engine: &dyn Concurrent,
     sharing: Sharing,

@@ -39,6 +39,7 @@ fn private_bytes() -> usize {
     kibibytes.unwrap_or(0_usize) << 10
 }
 
+/// Times of single calls in nanoseconds, without the time to read the clock.
 #[derive(Default)]
 pub(crate) struct Singles {
     pub posts: Vec<f64>,

@@ -35,6 +35,7 @@ struct Sequence {
     outcomes: Vec<Option<RecvId>>,
 }
 
+/// As in the paper.
 const WINDOW: usize = 128;
 
 impl Sequence {

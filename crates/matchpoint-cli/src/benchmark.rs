@@ -15,8 +15,7 @@ use matchpoint_replay::Progress;
 
 use crate::failure::Failure;
 use crate::job;
-use crate::lines::ProgressLines;
-use crate::progress::bar;
+use crate::progress::{ProgressLines, bar};
 
 pub struct MeasurementProgress {
     pub done: usize,

@@ -13,11 +13,10 @@ use matchpoint_replay::format;
 
 use crate::benchmark::{self, Ended, MeasurementProgress};
 use crate::cli::Calibrate;
-use crate::distinct::canonical;
 use crate::failure::{Failure, INTERRUPTED, fact};
 use crate::files::Files;
 use crate::job;
-use crate::output::{OutputId, is_stdout};
+use crate::output::{OutputId, canonical, is_stdout};
 use crate::report::calibrate::document::document;
 use crate::report::calibrate::{Calibration, json};
 

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::{OutputId, Outputs};
+use crate::output::{OutputId, Outputs, json_and_page};
 use crate::report::document::{Document, WIDTH};
 use crate::report::schema;
 

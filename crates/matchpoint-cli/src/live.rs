@@ -14,7 +14,7 @@ use matchpoint_record::watch::Watch;
 use matchpoint_record::watch::snapshot::JobState;
 
 use crate::job::Watcher;
-use crate::lines::INTERVAL;
+use crate::progress::INTERVAL;
 use crate::top::{REFRESH, table};
 
 /// Maximum time of an update. Signals are handled after an update.
@@ -89,6 +89,7 @@ impl Watcher for Live {
             Some(state) => {
                 let (width, height) = terminal_size::terminal_size_of(io::stderr())
                     .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
+                // A character in the last column may wrap the line.
                 let lines = table::page(&snapshot, width.saturating_sub(1), height / 2, ROWS);
                 locked(state).show(lines, width);
             }

@@ -117,6 +117,7 @@ impl ShortQueues {
         ShortQueues { posted: ShortQueue::new(), unexpected: ShortQueue::new() }
     }
 
+    /// An error changes nothing.
     #[inline(always)]
     pub fn post(&mut self, id: u64, criteria: Criteria) -> Result<Option<u64>, TooLong> {
         match self.unexpected.find(|message| accepts(&criteria, message))? {
@@ -125,6 +126,7 @@ impl ShortQueues {
         }
     }
 
+    /// An error changes nothing.
     #[inline(always)]
     pub fn arrive(&mut self, id: u64, addr: Addr, tag: u64) -> Result<Option<u64>, TooLong> {
         let criteria = Criteria { addr, tag, ignore: 0 };
@@ -170,6 +172,7 @@ impl ShortQueues {
         self.unexpected.entries()
     }
 
+    /// The queue must have space.
     pub fn push_posted(&mut self, entry: ShortEntry) {
         let pushed = self.posted.push(entry);
         debug_assert!(pushed.is_ok(), "few entries fit");

@@ -339,6 +339,7 @@ impl Card {
         self.wait()
     }
 
+    /// Loads a kernel in advance, because loading waits for running kernels.
     pub(crate) fn load(&self, kernel: Kernel, layout: Layout) -> Result<(), CardError> {
         self.function(kernel, layout).map(|_| ())
     }

@@ -78,6 +78,7 @@ impl Figure {
 pub struct Published {
     pub figure: Figure,
     pub card: &'static str,
+    /// Matches per second.
     pub rate: f64,
 }
 

@@ -151,7 +151,9 @@ pub(crate) fn tile(layout: Layout) -> u32 {
         Layout::Wide => 4 * TILE_THREADS,
     }
 }
+/// `LONG_PARTS` of `kernels/long.cu`.
 pub(crate) const LONG_PARTS: usize = 8;
+/// `LEDGER_WORDS` of `kernels/long.cu`.
 const LEDGER_WORDS: usize = 6;
 
 /// Size of the extra memory of `match_ordered`. Needed if both sides of a segment have more entries than

@@ -210,6 +210,7 @@ fn rate_of_stream(
     Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
 }
 
+/// Nanoseconds of each launch after a warm-up launch. `launch` gets its number as seed.
 fn timed(
     card: &Card,
     launches: usize,

@@ -205,7 +205,6 @@ pub struct Resident {
     shape: Shape,
     /// `None` after the resources were freed or abandoned.
     resources: Option<KernelResources>,
-    /// The wait for a batch failed.
     is_lost: bool,
     /// Submitted and completed batches, modulo 2³².
     fed: u32,

@@ -82,6 +82,7 @@ enum Request {
 #[derive(Clone, Copy)]
 struct StartedReceive {
     selector: Label,
+    /// The slot is valid while the receive is posted.
     number: u64,
     slot: u32,
 }

@@ -38,6 +38,7 @@ pub(crate) fn is_sample_complete(spent: Duration, passed: Duration) -> bool {
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
+/// An engine may use one of `SHARES` equal parts of the replay's processor time, at most half of the total.
 const SHARES: u32 = 2;
 
 pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> bool {

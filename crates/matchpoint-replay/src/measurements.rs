@@ -204,7 +204,9 @@ pub const CONFLICT_BLOCK: usize = 32;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Wildcards {
     pub none: u64,
+    /// Receives with `MPI_ANY_SOURCE`, but without `MPI_ANY_TAG`.
     pub any_source: u64,
+    /// Receives with `MPI_ANY_TAG`, but without `MPI_ANY_SOURCE`.
     pub any_tag: u64,
     pub both: u64,
 }

@@ -342,6 +342,7 @@ impl QueryCache {
         self.0[Self::slot(comm, &action)] = Some((action, at));
     }
 
+    /// A new communicator may have the id of a freed communicator.
     fn forget(&mut self) {
         self.0 = [None; 8];
     }

@@ -32,12 +32,14 @@ pub(crate) enum RequestKind {
     LostSend,
     /// A receive that matched an unexpected message.
     Received,
+    /// The slot is valid while the receive is pending.
     Receive(u32),
     Collective,
     /// A send and a receive: two pending operations.
     SendReceive,
     /// Slot in [`RequestTable::persistent`].
     PersistentSend(u32),
+    /// The slot of the arguments, and of the receive while pending.
     PersistentReceive(u32, u32),
     PersistentCollective(u32),
 }
@@ -65,6 +67,7 @@ pub(crate) enum Persistent {
 }
 
 impl Request {
+    /// The slot of a receive. After completion, another receive may use the slot.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
         match (self.kind, self.state()) {

@@ -15,6 +15,7 @@ struct Due {
 }
 
 impl Due {
+    /// The left time if both are equal. No branch, because the order is random.
     #[inline]
     fn or(self, right: Due) -> Due {
         let loses = right.at_ns < self.at_ns;

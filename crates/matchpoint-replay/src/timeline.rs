@@ -34,6 +34,7 @@ impl Timeline {
         self.length
     }
 
+    /// Times must not decrease.
     pub fn change(&mut self, at_ns: i64, by: i32) {
         self.advance(at_ns);
         self.length = self.length.saturating_add_signed(by);

@@ -3,7 +3,6 @@
 //! `docs/reference/bench.md` defines each workload. All use one thread, the random numbers of
 //! [`SEED`](crate::random::SEED), and one context (except `contexts`).
 
-mod exchange;
 mod posted;
 pub mod trace;
 mod unexpected;
@@ -142,7 +141,7 @@ pub static WORKLOADS: &[Workload] = &[
         counts: "neighbours",
         sizes: &[26],
         limits: (1, 1 << 16),
-        build: exchange::halo,
+        build: posted::halo,
     },
     Workload {
         name: "masks",

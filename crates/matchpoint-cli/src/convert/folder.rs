@@ -14,8 +14,7 @@ use matchpoint_trace::{Function, Trace, dumpi, native};
 use tempfile::{Builder, TempDir};
 
 use super::origin::Origin;
-use super::ranks::{each_call, each_rank};
-use super::written::{Written, failed};
+use super::ranks::{Written, each_call, each_rank, failed};
 use crate::cli::Format;
 use crate::failure::{Failure, folder_of};
 use crate::progress;

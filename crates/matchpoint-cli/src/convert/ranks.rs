@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_replay::Progress;
 use matchpoint_trace::columns::Row;
-use matchpoint_trace::{Call, Trace};
+use matchpoint_trace::{Call, Trace, TraceError};
 use rayon::prelude::*;
 
 use super::origin::Origin;
+use crate::failure::Failure;
 
 const CALLS_PER_CHECK: u64 = 4096;
 
@@ -66,4 +67,22 @@ pub(super) fn each_rank<T: Send, E: Send>(
     work: impl Fn(usize, u32) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
     trace.present().par_iter().enumerate().map(|(index, &rank)| work(index, rank)).collect()
+}
+
+pub(super) struct Written {
+    pub calls: u64,
+    pub notes: Vec<String>,
+}
+
+pub(super) fn failed(
+    progress: &Progress,
+    error: &io::Error,
+    writing: impl Fn(&io::Error) -> Failure,
+) -> Failure {
+    let of_trace = error.get_ref().is_some_and(|error| error.is::<TraceError>());
+    match error.kind() {
+        _ if progress.stopped() => Failure::Interrupted,
+        _ if of_trace => Failure::Message(error.to_string()),
+        _ => writing(error),
+    }
 }

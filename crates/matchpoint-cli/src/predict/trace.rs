@@ -263,6 +263,7 @@ impl Traced<'_> {
     }
 }
 
+/// Seconds.
 fn warm_to_cold(rank: &EngineAtRank) -> [f64; 3] {
     let (low, high) = (rank.match_ns.min(rank.match_cold_ns), rank.match_ns.max(rank.match_cold_ns));
     [low, geometric_mean(low, high), high].map(|ns| ns * 1e-9)

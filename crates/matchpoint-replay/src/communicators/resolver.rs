@@ -66,6 +66,7 @@ pub(super) struct IntercommSide {
 
 pub(super) type MemberContexts = Vec<(StoredCall, Option<Context>)>;
 
+/// Sorted, because each side of an inter-communicator lists its own group first.
 pub(super) type GroupPair = (Vec<u32>, Vec<u32>);
 
 /// Open creations by key, oldest first. Each member joins in this order.

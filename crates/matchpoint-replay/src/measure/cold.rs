@@ -3,6 +3,8 @@
 //! After a compute phase, the next steps fetch queues and code once, so a phase with one step costs nearly as
 //! much as a phase with ten. Some phases are measured with flushed caches; all are counted.
 
+use std::hint::black_box;
+
 use crate::step::Step;
 
 /// A compute phase of this length replaces the queues in the caches.
@@ -113,6 +115,27 @@ impl Surcharge {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}
+
+const FLUSH_BYTES: usize = 16 << 20;
+
+const LINE: usize = 64;
+
+/// Flushes only the core's private caches: a shared last-level cache may be larger than any buffer.
+#[derive(Default)]
+pub(crate) struct CacheFlusher(Vec<u8>);
+
+impl CacheFlusher {
+    pub fn flush(&mut self) {
+        // The first use allocates, because the allocation takes as long as a few thousand calls.
+        if self.0.is_empty() {
+            self.0 = vec![1; FLUSH_BYTES];
+        }
+        for line in self.0.chunks_mut(LINE) {
+            line[0] = line[0].wrapping_add(1);
+        }
+        black_box(&self.0);
+    }
 }
 
 #[cfg(test)]

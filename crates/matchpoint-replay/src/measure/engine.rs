@@ -23,6 +23,7 @@ use crate::measurements::{
 use crate::observer::{RankObserver, SearchTotals};
 use crate::step::{Kind, Step};
 
+/// The shortest repetition of a burst counts, because host load only lengthens its time.
 pub(super) const REPETITIONS: usize = 3;
 
 const BURSTS_PER_UPDATE: u64 = 8;
@@ -237,6 +238,7 @@ impl MeasuredEngine {
         }
         let rank_engine = &mut self.ranks[process];
         rank_engine.steps += steps.len() as u64;
+        // A phase lasts microseconds, so an interruption would dominate its time.
         if !was_interrupted {
             self.cold.push(Sample { process: process as u32, steps: steps.len() as u32, ns });
         }
@@ -247,6 +249,7 @@ impl MeasuredEngine {
             let name = engines::at_process(&self.name, rank.into(), self.world.into());
             match EngineInstances::new(&name, self.instance_count.timed()) {
                 Ok(instances) => self.ranks[process].instances = Some(instances),
+                // A file of the engine's name has changed meanwhile.
                 Err(_) => self.stop(StopReason::CreationFailed),
             }
         }
@@ -334,6 +337,7 @@ impl MeasuredEngine {
         self.loaded_bytes * (self.ranks.len() * (1 + instance_count.timed())) as u64
     }
 
+    /// Called after a burst, so that all instances are in the same state.
     pub fn apply_limits(&mut self, engines: usize, sampled: bool, passed: Duration) {
         if self.stopped.is_some() {
         } else if budget::is_too_large(self.memory_bytes, engines) && !self.is_first {

@@ -24,7 +24,7 @@ use matchpoint::engines::NameError;
 use matchpoint_trace::SearchCost;
 
 use crate::batch::{Chunk, SortedChunk};
-use crate::flush::CacheFlusher;
+use crate::measure::cold::CacheFlusher;
 use crate::measurements::{EngineMeasurements, SearchCounts, Timings};
 use crate::observer::{RankObserver, SharedStatistics};
 use crate::step::Step;
@@ -163,6 +163,7 @@ impl Measurer {
         }
     }
 
+    /// For all engines together, so that all times are minima of equally many repetitions.
     fn reduce_instances(&mut self) {
         if self.instance_count == InstanceCount::Repeated {
             let repeating: Duration = self.engines.iter().map(|engine| engine.repeating).sum();

@@ -101,10 +101,12 @@ pub(crate) fn expected_result(step: &Step) -> Option<u64> {
     }
 }
 
+/// Number of attempts, including probes.
 pub(super) fn compared(counts: &Counts) -> u64 {
     attempts(counts) + counts.probes.attempts
 }
 
+/// Number of attempts in searches, without probes.
 pub(super) fn attempts(counts: &Counts) -> u64 {
     counts.posted.attempts() + counts.unexpected.attempts()
 }

@@ -53,6 +53,7 @@ impl<S: StepSink> Simulation<'_, S> {
                 let receive = simulation.processes[index].receives.get(slot);
                 receive.filter(|receive| receive.number == number).map(|receive| receive.selector)
             };
+            // An older receive may take the message.
             while let Some(selector) = selector(self) {
                 if !self.deliver_early(index, selector, at_ns) {
                     self.tally.arrivals_outside += 1;

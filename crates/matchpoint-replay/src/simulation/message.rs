@@ -28,6 +28,7 @@ impl<S: StepSink> Simulation<'_, S> {
             return Sent { end: Some(now_ns), message: None };
         };
         let bytes = args.bytes.unwrap_or(0);
+        // One borrow: a lookup takes as long as most of the work here.
         let process = &mut self.processes[index];
         let (membership, from) = (process.membership(args.comm), process.rank);
         let to = self.setting.communicators.world_rank(from, membership, dest);

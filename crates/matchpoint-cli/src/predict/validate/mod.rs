@@ -24,6 +24,7 @@ use crate::job;
 use crate::load::Load;
 
 pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
+    // Errors of files must be reported before the job starts.
     read_machine(&arguments.on.machine)?;
     let hierarchy = Hierarchy::find(&arguments.levels)?;
     let asked = arguments.clone();

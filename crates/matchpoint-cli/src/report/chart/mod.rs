@@ -2,13 +2,11 @@
 
 pub mod axis;
 mod frame;
-mod names;
 
 use std::fmt::Write;
 
 use self::axis::{Axis, Scale};
-use self::frame::{FRAME, Frame};
-use self::names::{End, names};
+use self::frame::{End, FRAME, Frame, names};
 use crate::report::document::html::PICTURE;
 use crate::report::escape::escape;
 
@@ -33,6 +31,7 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
     /// Places on the horizontal axis, each with its range of values.
     pub spreads: Vec<(f64, f64, f64)>,
+    /// Points with a value that is only a lower bound.
     pub arrows: Vec<(f64, f64)>,
     pub style: usize,
     pub shape: Shape,

@@ -1,9 +1,9 @@
 //! Actions of message and request functions in DUMPI traces.
 
 use super::ids;
+use super::ids::Sizes;
 use super::layout::Name;
 use super::record::Record;
-use super::sizes::Sizes;
 use crate::call::{
     Action, Await, Call, Completion, Peer, ReceiveArgs, RequestId, SendArgs, SendMode, Status,
 };

@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, Fault, integers};
 use super::decode::Statuses;
 use super::ids;
-use super::sizes::Sizes;
+use super::ids::Sizes;
 use crate::call::{
     Action, Await, Call, CommId, Completion, ReceiveArgs, RequestId, SendArgs, SendMode, Status,
 };

@@ -14,7 +14,6 @@ mod follow;
 mod lane;
 mod notes;
 mod plan;
-mod rank_file;
 mod requests;
 mod stream;
 mod summary;

@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::clock::Timeline;
-use super::clock::UNKNOWN_NS;
-use super::facts::Facts;
+use super::clock::{Timeline, UNKNOWN_NS};
+use super::facts::{Facts, RankFile};
 use super::lane::Lane;
-use super::rank_file::RankFile;
 use crate::native::manifest::{self, Manifest};
 
 const NAMED: usize = 4;

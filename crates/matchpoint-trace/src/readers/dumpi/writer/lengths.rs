@@ -58,7 +58,7 @@ impl Datatypes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::sizes::Sizes;
+    use super::super::super::ids::Sizes;
     use super::*;
 
     #[test]
