@@ -21,7 +21,6 @@ mod left_out;
 #[path = "../record/mpi.rs"]
 #[allow(dead_code)]
 mod mpi;
-mod others;
 mod overflow;
 mod preloaded;
 mod printed;
