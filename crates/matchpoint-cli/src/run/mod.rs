@@ -18,12 +18,13 @@ use recorder::Recorder;
 use serde_json::{Value, json};
 use start::{StartMessage, start_message};
 
+use crate::cli;
 use crate::failure::Failure;
+use crate::job;
 use crate::output::{OutputId, Outputs, is_stdout, print};
 use crate::report::run::compared::Compared;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
 use crate::report::schema;
-use crate::{cli, job};
 
 pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     if arguments.json.as_deref().is_some_and(is_stdout) {
@@ -163,7 +164,7 @@ fn finish(
         anstream::eprint!("{}", terminal::render(run, &verdict, arguments.stats));
     }
     if let Some(place) = json {
-        outputs.fill(place, |out| schema::write(&json_report(about, run, &verdict), out))?;
+        outputs.fill(place, |out| schema::write(&json_report::document(about, run, &verdict), out))?;
     }
     outputs.commit()?;
     Ok(())

@@ -61,7 +61,7 @@ fn json_members_are_documented() {
         "mpi": "MPICH", "mpi_version": "5.0.2", "position": "below", "mpi_library": "/x", "libfabric": "2.5", "core": "shm", "exit_status": 0,
         "compared": [{ "way": "ours", "seconds": [1.5], "left_out": null }]
     });
-    let document = json(&job, &run, &verdict::verdict(&run));
+    let document = json::document(&job, &run, &verdict::verdict(&run));
     let mut found = BTreeSet::new();
     members(&document, "", &mut found);
     let page = fs::read_to_string(repository("docs/reference/run.md")).unwrap();

@@ -1,6 +1,7 @@
 //! Reports of `matchpoint run`: verdict, table of ranks, JSON, and comparison of run times.
 
 pub mod compared;
+pub mod json;
 pub mod terminal;
 pub mod verdict;
 
@@ -9,10 +10,6 @@ use std::path::{Path, PathBuf};
 
 use matchpoint_run::job::Job;
 use matchpoint_run::report::{Process, Rank};
-use serde_json::{Value, json};
-
-use super::run::verdict::Verdict;
-use super::schema::headed;
 
 pub struct Run {
     pub engine: String,
@@ -94,29 +91,4 @@ impl Run {
         open.sort_unstable();
         open
     }
-}
-
-/// The report as JSON. `docs/reference/run.md` describes every member; members never change or disappear.
-pub fn json(job: &Value, run: &Run, verdict: &Verdict) -> Value {
-    let unmatched =
-        run.unmatched.iter().map(|(why, processes)| json!({ "why": why, "processes": processes }));
-    headed(json!({
-        "job": job,
-        "engine": run.engine,
-        "replaced": run.replaced,
-        "verdict": {
-            "answer": verdict.answer.name(),
-            "share": verdict.share,
-            "rank": verdict.rank,
-            "text": verdict.text,
-        },
-        "processes": {
-            "expected": run.expected,
-            "matched": run.ranks.len(),
-            "idle": run.idle,
-            "unmatched": unmatched.collect::<Vec<_>>(),
-            "unfinished": run.unfinished(),
-        },
-        "ranks": run.ranks,
-    }))
 }

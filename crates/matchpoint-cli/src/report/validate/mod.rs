@@ -1,4 +1,4 @@
-//! The reports of `matchpoint predict validate`, from a [`Validated`](crate::predict::Validated).
+//! The reports of `matchpoint predict validate`, from a [`Validated`].
 
 mod bars;
 mod table;
@@ -6,13 +6,12 @@ mod table;
 use std::collections::BTreeMap;
 
 use anstyle::Style;
-use matchpoint_calibrate::validation::{Judgement, Row, Step};
+use matchpoint_calibrate::validation::{Judgement, Row, Step, Validated};
 use serde_json::{Value, json};
 
 use super::document::Document;
 use super::predict::machine;
 use super::schema::headed;
-use crate::predict::Validated;
 
 pub fn document(validated: &Validated) -> Document {
     let mut document = Document::new(&validated.subject, "Accuracy of the models");

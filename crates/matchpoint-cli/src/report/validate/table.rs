@@ -1,9 +1,8 @@
 //! Common parts of the terminal and HTML reports.
 
-use matchpoint_calibrate::validation::{Application, Judgement, Row, Step, Times, Worst};
+use matchpoint_calibrate::validation::{Application, Judgement, Row, Step, Times, Validated, Worst};
 use matchpoint_replay::format::{bytes, count, seconds};
 
-use crate::predict::Validated;
 use crate::report::document::Rows;
 
 const NOTHING: &str = "·";
