@@ -1,6 +1,6 @@
 //! `matchpoint top`: shows the queues of a running job.
 //!
-//! `matchpoint-record` reads the growing files. [`table`] and [`json`] are the output, [`screen`] is the terminal.
+//! `matchpoint-record` reads the growing files. [`table`] and [`json()`] are the output, [`screen`] is the terminal.
 
 pub mod screen;
 pub mod table;

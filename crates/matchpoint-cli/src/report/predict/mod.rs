@@ -1,4 +1,4 @@
-//! The reports of `matchpoint predict`, from a [`Predicted`](crate::predict::Predicted).
+//! The reports of `matchpoint predict`, from a [`Predicted`].
 
 pub(super) mod bars;
 pub mod table;
