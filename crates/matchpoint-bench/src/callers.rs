@@ -47,7 +47,6 @@ pub struct CallerOptions {
     pub engines: Vec<String>,
     #[serde(skip)]
     pub callers: Vec<usize>,
-    /// Receives that a caller posts before their messages arrive.
     pub burst: usize,
     pub bursts: usize,
     pub repetitions: usize,
@@ -131,7 +130,6 @@ fn prepare(engine: &dyn Concurrent, sharing: Sharing) {
     }
 }
 
-/// Results of a caller, up to a full table.
 #[derive(Default)]
 struct CallerOutcome {
     full: Option<Full>,
@@ -178,7 +176,6 @@ fn repeat(
     messages as f64 / (elapsed.as_nanos().max(1) as f64 / 1e3)
 }
 
-/// Runs one caller until its bursts end or the table is full.
 fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &CallerOptions) -> CallerOutcome {
     let context = ContextId(if sharing == Sharing::Nothing { caller as u32 } else { 0 });
     let source = Rank(caller as u32);

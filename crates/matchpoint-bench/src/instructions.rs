@@ -35,11 +35,10 @@ struct Sequence {
     outcomes: Vec<Option<RecvId>>,
 }
 
-/// Window of the benchmark in the paper.
+/// As in the paper.
 const WINDOW: usize = 128;
 
 impl Sequence {
-    /// Creates the engine, plays the warm-up sequences, and posts the receives of the measured sequence.
     fn new(engine: &str, scenario: Scenario, messages: usize) -> Result<Self, Box<dyn Error>> {
         let engine = engines::create(engine)?;
         let messages = scenario.messages(messages);
@@ -59,7 +58,6 @@ impl Sequence {
         if right { Ok(()) } else { Err("a receive did not wait as it should") }
     }
 
-    /// Returns whether all messages match.
     #[inline(always)]
     fn deliver(&mut self) -> bool {
         let deliver = |_: usize, receive: RecvId| {
@@ -135,7 +133,7 @@ impl Counted {
         Ok(Counted { round, rounds: MESSAGES.div_ceil(each.max(1)), each })
     }
 
-    /// Whether delivered messages took the right receives. Not counted.
+    /// Not counted.
     pub fn is_right(&self) -> bool {
         match &self.round {
             Round::Delivered(sequence) => rate::is_in_order(&sequence.outcomes, sequence.messages.len()),
@@ -162,7 +160,7 @@ impl Round {
     }
 }
 
-/// The counted work. Returns whether the results of the engine are right.
+/// Returns whether the results of the engine are right.
 #[inline(never)]
 pub fn counted_rounds(counted: &mut Counted) -> bool {
     counted.round.play(counted.rounds)

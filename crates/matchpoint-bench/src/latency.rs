@@ -20,9 +20,7 @@ use crate::statistics::percentile;
 #[derive(Clone, Debug)]
 pub struct LatencyOptions {
     pub engines: Vec<String>,
-    /// Maximum queue length.
     pub entries: usize,
-    /// Repetitions of each scenario.
     pub repetitions: usize,
     /// Time limit of an engine for one stage.
     pub budget: Duration,
@@ -44,12 +42,10 @@ pub struct EngineLatency {
     pub engine: String,
     /// The engine that replaced this engine ([`Engine::substitute`]).
     pub substitute: Option<String>,
-    /// All calls of all complete stages.
     pub all: Percentiles,
     pub stages: Vec<Stage>,
 }
 
-/// Engine calls of one kind.
 #[derive(Clone, Debug)]
 pub struct Stage {
     pub what: &'static str,
@@ -226,7 +222,7 @@ impl Plan {
         self.stages.push(Planned { what, phase, expected });
     }
 
-    /// Cancels `few` of the first `entries` receives, evenly spaced.
+    /// Evenly spaced.
     fn cancel(&mut self, what: &'static str, entries: usize, few: usize) {
         let ids: Vec<u32> = (0..few).map(|at| (at * (entries / few)) as u32).collect();
         self.model.cancel_all(ids.iter().map(|&id| (id, key(id as usize))));
@@ -235,7 +231,6 @@ impl Plan {
     }
 }
 
-/// For each call: the minimum of all repetitions, and the first repetition.
 #[derive(Clone, Default)]
 struct Times {
     shortest: Vec<u32>,
@@ -290,7 +285,6 @@ fn stage(planned: &Planned, ended: Option<StageEnd>, times: Times) -> (Stage, Ti
     (Stage { what: planned.what, percentiles, ended }, times)
 }
 
-/// Returns the reason for an early end.
 fn timed(
     engine: &mut dyn Engine,
     planned: &Planned,

@@ -33,7 +33,6 @@ pub(crate) const REPETITIONS: usize = 31;
 /// Minimum duration of a sample, so that clock reads and interrupts are negligible.
 const SAMPLE: Duration = Duration::from_micros(1000);
 
-/// Samples of the reference loop for each workload.
 const REFERENCE_SAMPLES: usize = 9;
 
 /// `None` if `progress` stopped the measurement.

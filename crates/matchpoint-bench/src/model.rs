@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::script::{ANY, Key, Keys, NONE, Part, Phase, Script};
 
-/// Model of one context.
 #[derive(Default)]
 pub struct Model {
     clock: u64,
@@ -31,7 +30,6 @@ fn possible_keys(key: Key) -> [Key; 4] {
 }
 
 impl Model {
-    /// The matched message, or [`NONE`].
     pub fn post(&mut self, id: u32, key: Key) -> u32 {
         if let Some(queue) = self.unexpected.get_mut(&key) {
             while let Some(entry) = queue.pop_front() {
@@ -47,7 +45,6 @@ impl Model {
         NONE
     }
 
-    /// The matched receive, or [`NONE`].
     pub fn arrive(&mut self, id: u32, key: Key) -> u32 {
         let heads = possible_keys(key).into_iter();
         let heads = heads.filter_map(|asked| Some((self.posted.get(&asked)?.front()?.number, asked)));
@@ -82,8 +79,6 @@ impl Model {
         self.clock - 1
     }
 
-    /// Appends the results of the phase.
-    ///
     /// # Panics
     /// For calls of a trace, which have recorded results.
     pub fn play(&mut self, phase: &Phase, results: &mut Vec<u32>) {

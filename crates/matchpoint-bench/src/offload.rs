@@ -21,11 +21,8 @@ use crate::statistics::quartiles;
 pub struct OffloadOptions {
     #[serde(skip)]
     pub engines: Vec<String>,
-    /// Memory limit of the matching thread, in bytes.
     pub budget_bytes: u64,
-    /// Messages of a sequence.
     pub messages: usize,
-    /// Receives without a match at the head of the queue.
     pub depth: usize,
     pub repeats: usize,
     pub repetitions: usize,
@@ -157,7 +154,6 @@ fn message(number: usize) -> Message {
     Message::new(MsgId(number as u64), envelope(number))
 }
 
-/// Returns whether all results are right.
 fn post_unmatched(engine: &mut dyn Engine, options: &OffloadOptions) -> Result<bool, Full> {
     let mut right = true;
     for number in 0..options.depth {
@@ -175,7 +171,6 @@ fn full_after(number: usize, what: &str) -> Full {
     Full(format!("after {number} {what} of a sequence"))
 }
 
-/// Returns the times of posts and of arrivals, and whether all results are right.
 fn time_local(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Duration), bool), Full> {
     let mut right = true;
     let started = Instant::now();
@@ -196,7 +191,6 @@ fn time_local(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Du
     Ok(((posted, started.elapsed()), right))
 }
 
-/// Returns the times of posts and of completions, and whether all completions are right.
 fn time_offloaded(
     offload: &mut Offload,
     wire: &mut matchpoint::offload::Wire,

@@ -135,7 +135,6 @@ pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
     }
 }
 
-/// Removes the entries that a round leaves.
 pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
     for &(id, selector) in &part.receives_left {
         engine.cancel(&Receive::new(RecvId(id.into()), selector));

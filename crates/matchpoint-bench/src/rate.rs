@@ -95,7 +95,6 @@ pub struct RateOptions {
     pub engines: Vec<String>,
     #[serde(skip)]
     pub threads: Vec<usize>,
-    /// Messages per window.
     #[serde(skip)]
     pub windows: Vec<usize>,
     #[serde(skip)]
@@ -106,9 +105,7 @@ pub struct RateOptions {
     pub messages: usize,
     /// Sequences of a repetition. Larger windows have fewer.
     pub repeats: usize,
-    /// Whether caches are flushed between posts and messages.
     pub cold: bool,
-    /// Receives without a match at the head of the queue.
     pub depth: usize,
     pub repetitions: usize,
 }
@@ -278,7 +275,6 @@ struct MeasuredEngine {
     out: Vec<Option<RecvId>>,
     /// Million messages per second, by repetition.
     samples: Vec<f64>,
-    /// Statistics of the timed sequences.
     counts: Vec<(&'static str, f64)>,
     full: Option<String>,
     wrong: Option<String>,
@@ -419,12 +415,10 @@ fn post_unmatched(engine: &mut dyn Engine, depth: usize) -> Result<(), Refused> 
     Ok(())
 }
 
-/// Whether the messages took the receives in order.
 pub(crate) fn is_in_order(outcomes: &[Option<RecvId>], messages: usize) -> bool {
     outcomes.iter().copied().eq((0..messages as u64).map(|number| Some(RecvId(number))))
 }
 
-/// First id of the receives without a match.
 const UNMATCHED: u64 = 1 << 40;
 
 /// Id of the receive that ends a run of compatible receives.

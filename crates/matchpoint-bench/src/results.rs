@@ -10,7 +10,6 @@ pub struct Results {
     pub reference_ns: f64,
     /// Minimum and maximum of the reference loop, which show the stability of the host.
     pub reference_range_ns: (f64, f64),
-    /// Nanoseconds of an engine that does nothing, a lower bound for all engines.
     pub floor_ns: f64,
     /// Whether caches were flushed before every timed call.
     pub is_cold: bool,
@@ -27,7 +26,7 @@ pub struct Cell {
     /// The engine that replaced this engine ([`Engine::substitute`](matchpoint::Engine::substitute)).
     pub substitute: Option<String>,
     pub outcome: Outcome,
-    /// Attempts per matched message, in both queues. `None`: counting was too slow.
+    /// In both queues. `None`: counting was too slow.
     pub attempts_mean: Option<f64>,
     /// Maximum [`Footprint`](matchpoint::Footprint) of one process, up to the end of the run.
     pub bytes_peak: u64,

@@ -23,7 +23,6 @@ impl Key {
         Key { source: source as u32, tag: tag as u32 }
     }
 
-    /// Selector of a receive with this key in [`Form::World`].
     #[inline]
     pub fn selector(self) -> Selector {
         let source = if self.source == ANY { Wild::Any } else { Wild::Is(Rank(self.source)) };
@@ -31,7 +30,6 @@ impl Key {
         Selector::new(WORLD, source, tag)
     }
 
-    /// Envelope of a message with this key in [`Form::World`].
     #[inline]
     pub fn envelope(self) -> Envelope {
         Envelope::new(WORLD, Rank(self.source), Tag(self.tag.into()))
@@ -111,13 +109,9 @@ pub enum EngineCall {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// A post for each key.
     Posts(Keys),
-    /// An arrival for each key.
     Arrivals(Keys),
-    /// A post and then an arrival for each key.
     Pairs(Keys),
-    /// Calls of a trace.
     EngineCalls(Vec<EngineCall>),
 }
 
@@ -146,7 +140,6 @@ impl Phase {
 /// The calls of one process on one engine: setup, and a repeated round.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
-    /// Calls before the first round, not timed.
     pub setup: Vec<Phase>,
     pub round: Vec<Phase>,
     /// Receives to cancel after each round, untimed, so that the queues are as before.
@@ -190,7 +183,6 @@ pub struct Script {
     pub is_job: bool,
     /// The result of each call of a round, an id or [`NONE`], by part.
     pub expected: Vec<Vec<u32>>,
-    /// Number of matches in one round.
     pub matched: usize,
 }
 

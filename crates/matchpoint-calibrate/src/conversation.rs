@@ -25,7 +25,6 @@ pub struct Hello {
     pub ranks: Ranks,
 }
 
-/// A running benchmark, which ends when the value is dropped.
 pub struct Conversation {
     lines: Receiver<String>,
     input: Box<dyn Write + Send>,
@@ -141,7 +140,6 @@ impl Conversation {
         self.input.write_all(lines.as_bytes()).and_then(|()| self.input.flush()).map_err(|_| ended())
     }
 
-    /// Parses the line `WHAT NUMBER` and its times.
     fn seconds(&mut self, what: &str, number: usize) -> Result<Vec<f64>, CalibrateError> {
         let answer = self.next()?;
         let mut words = answer.split(' ');

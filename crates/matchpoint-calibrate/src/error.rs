@@ -4,7 +4,6 @@ use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
 
-/// Error of a calibration: a sentence for the user with content, place and hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalibrateError(pub String);
 

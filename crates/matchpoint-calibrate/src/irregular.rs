@@ -24,7 +24,6 @@ pub struct Irregular {
 }
 
 impl Irregular {
-    /// Reverses the posting order of some ranks.
     pub fn reversed(&self, at: impl Fn(u32) -> bool) -> Irregular {
         let mut reversed = self.clone();
         for message in reversed.messages.iter_mut().filter(|message| at(message.to)) {

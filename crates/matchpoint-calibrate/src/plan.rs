@@ -19,7 +19,6 @@ pub struct Settings {
     pub messages_max: u32,
     /// Bytes of a test with many messages, the same for every number of messages (§4.1).
     pub bytes_total: u32,
-    /// Minimum duration of a batch.
     pub batch_s: f64,
     /// Budget of all batches of a measurement over all rounds, unless five batches per round take longer.
     pub budget_s: f64,
@@ -54,7 +53,6 @@ impl Settings {
     }
 }
 
-/// Purpose of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -136,7 +134,6 @@ fn counts(messages_max: u32) -> Vec<u32> {
     counts
 }
 
-/// 2, 3, 4, 6, 8, 12, … and the maximum.
 fn pairs_at_once(most: usize) -> Vec<usize> {
     let powers = (1..10).map(|power| 1_usize << power);
     let mut counts: Vec<usize> = powers.flat_map(|count| [count, count + count / 2]).collect();
@@ -145,7 +142,7 @@ fn pairs_at_once(most: usize) -> Vec<usize> {
     counts
 }
 
-/// All measurements that these ranks can make; empty for one rank.
+/// Empty for one rank.
 pub fn measurements(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     let mut all = Vec::new();
     for placement in Locality::ALL {
@@ -180,7 +177,6 @@ pub fn rounds(ranks: &Ranks, settings: &Settings) -> Vec<(u32, Measurement)> {
 /// A vector element, which sparse products send consecutively.
 const SMALL_BYTES: u32 = 8;
 
-/// Measurements for LogP's parameters, of the most distant pair.
 fn consecutive_messages(ranks: &Ranks) -> Vec<Measurement> {
     let Some((placement, pair)) = ranks.farthest_pair() else { return Vec::new() };
     let of = |part: Part, messages: u32| {

@@ -15,7 +15,6 @@ pub struct RankPlace {
     pub package: Option<u32>,
     /// 0 if Linux does not report the number.
     pub packages: u32,
-    /// Cores that the rank may use.
     pub cpus: u32,
 }
 
@@ -26,7 +25,6 @@ pub type Pair = (u32, u32);
 #[serde(transparent)]
 pub struct Ranks(pub Vec<RankPlace>);
 
-/// A locality without a pair of ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
     pub placement: Locality,
@@ -35,7 +33,7 @@ pub struct Absent {
 }
 
 impl Ranks {
-    /// Ranks by node, the nodes in the order of their lowest ranks.
+    /// In the order of their lowest ranks.
     pub fn nodes(&self) -> Vec<Vec<&RankPlace>> {
         let mut nodes: Vec<Vec<&RankPlace>> = Vec::new();
         for place in &self.0 {
@@ -47,7 +45,6 @@ impl Ranks {
         nodes
     }
 
-    /// Locality of two ranks, if known.
     pub fn locality_of(one: &RankPlace, other: &RankPlace) -> Option<Locality> {
         if one.node != other.node {
             return Some(Locality::OffNode);
@@ -61,7 +58,6 @@ impl Ranks {
         }
     }
 
-    /// The first pair with this locality.
     pub fn pair(&self, placement: Locality) -> Result<Pair, Absent> {
         let pairs = self.0.iter().flat_map(|one| self.0.iter().map(move |other| (one, other)));
         let mut ordered = pairs.filter(|(one, other)| one.rank < other.rank);
@@ -116,7 +112,6 @@ impl Ranks {
         far.or_else(|| self.closest_pair())
     }
 
-    /// The largest possible number of disjoint pairs from one node to another.
     pub fn pairs_between(&self, from: usize, to: usize) -> Vec<Pair> {
         let nodes = self.nodes();
         let (Some(from), Some(to)) = (nodes.get(from), nodes.get(to)) else { return Vec::new() };

@@ -155,7 +155,6 @@ impl Raw {
         if all.is_empty() { Ok(()) } else { Err(all.join(", and ")) }
     }
 
-    /// Missing measurements with their rounds.
     pub fn missing(&self) -> Vec<(u32, Measurement)> {
         let is_made = |of: &(u32, Measurement)| {
             self.measured.iter().any(|made| made.round == of.0 && made.measurement == of.1)
@@ -165,7 +164,7 @@ impl Raw {
         all
     }
 
-    /// Measurements with all their rounds, in planned order.
+    /// In planned order.
     pub fn repeated(&self) -> Vec<Repeated> {
         let rounds = self.head.settings.rounds as usize;
         let planned = measurements(&self.head.ranks, &self.head.settings);
@@ -215,7 +214,6 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates a file, or replaces an existing file.
     pub fn begin(path: &Path, head: &Head) -> Result<Writer, CalibrateError> {
         let file = File::create(path).map_err(|error| CalibrateError::file(path, &error))?;
         let mut writer = Writer { path: path.to_owned(), file };
@@ -231,8 +229,6 @@ impl Writer {
         Ok(Writer { path: path.to_owned(), file })
     }
 
-    /// Adds a measurement.
-    ///
     /// # Errors
     /// A time is implausible, or the file cannot be written.
     pub fn add(&mut self, measured: &Measured) -> Result<(), CalibrateError> {

@@ -22,14 +22,14 @@ pub struct Request {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
-    /// Number of completed measurements, including an earlier run.
+    /// Including an earlier run.
     pub done: usize,
     pub total: usize,
     pub next: &'a Measurement,
 }
 
 impl Request {
-    /// Checks the file of an earlier run before the job starts.
+    /// Before the job starts.
     ///
     /// # Errors
     /// The file is complete or damaged, or has another command.
@@ -118,11 +118,11 @@ pub struct Session {
 }
 
 impl Session {
-    /// Makes all missing measurements. Stops if `goes_on`, called before each measurement, returns false.
+    /// Stops if `goes_on`, called before each measurement, returns false.
     ///
     /// # Errors
-    /// The benchmark ends, `goes_on` returns false, or the file cannot be written. Completed measurements are
-    /// in the file.
+    /// The benchmark ends, `goes_on` returns false, or the file cannot be written. Completed measurements are in the
+    /// file.
     pub fn measure(mut self, goes_on: &mut dyn FnMut(Step<'_>) -> bool) -> Result<(), CalibrateError> {
         let Settings { batch_s, budget_s, rounds, .. } = self.settings;
         let before = self.total - self.missing.len();

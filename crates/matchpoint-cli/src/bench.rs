@@ -18,7 +18,6 @@ use matchpoint_bench::{Job, Options, Outcome, Results};
 use matchpoint_gpu::card::{Card, CardError};
 use matchpoint_gpu::figures;
 use matchpoint_replay::{Arrivals, LogGp, Progress, events};
-use serde_json::Value;
 
 use self::files::Files;
 use crate::absent::print_missing_ranks;
@@ -31,7 +30,6 @@ use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
 use crate::progress::bar;
 use crate::report::bench::{engines, gpu, latency, plot, rate, threads, through_c};
-use crate::report::document::Document;
 
 /// Maximum number of played events of a trace. More may not fit into memory.
 const EVENTS_MAX: usize = 2_000_000;
@@ -53,45 +51,31 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
 }
 
 fn measure_engines(arguments: &EngineBench, progress: &Progress) -> Result<(), Failure> {
-    let files = Files::prepare([None, arguments.json.as_deref(), arguments.plot.as_deref()])?;
-    if arguments.through.is_some() {
-        return measure_through_c(arguments, files, progress);
-    }
-    let jobs = jobs(arguments, progress)?;
-    files.may_draw(&jobs)?;
-    let (results, load) =
-        measured(progress, |report| matchpoint_bench::run(&options(arguments), &jobs, report))?;
-    let svg = plot::svg(&results);
-    let document = engines::document(&results, load, &svg);
-    write_results(files, &results, &svg, &document, &engines::json(&results, load))
-}
-
-fn write_results(
-    mut files: Files,
-    results: &Results,
-    svg: &str,
-    document: &Document,
-    json: &Value,
-) -> Result<(), Failure> {
-    files.mention_undrawn(results);
-    files.draw(svg, document)?;
-    files.finish(document, json)?;
-    fail_if_wrong(wrong_results(results))
-}
-
-fn measure_through_c(arguments: &EngineBench, files: Files, progress: &Progress) -> Result<(), Failure> {
-    if let Some(name) = arguments.workloads.iter().find(|name| name.starts_with(TRACE)) {
+    let mut files = Files::prepare([None, arguments.json.as_deref(), arguments.plot.as_deref()])?;
+    let is_through_c = arguments.through.is_some();
+    let of_trace = arguments.workloads.iter().find(|name| name.starts_with(TRACE));
+    if let Some(name) = of_trace.filter(|_| is_through_c) {
         return Err(Failure::usage(format!("--through c runs only the standard workloads, not '{name}'")));
     }
     let jobs = jobs(arguments, progress)?;
     files.may_draw(&jobs)?;
-    let engines = engines(&arguments.engines, &defaults::THROUGH_C);
-    let options = Options { engines, budget: arguments.budget, is_cold: false };
-    let (results, load) =
-        measured(progress, |report| matchpoint_bench::through_c::run(&options, &jobs, report))?;
+    let (results, load) = measured(progress, |report| match is_through_c {
+        true => {
+            let engines = engines(&arguments.engines, &defaults::THROUGH_C);
+            let options = Options { engines, budget: arguments.budget, is_cold: false };
+            matchpoint_bench::through_c::run(&options, &jobs, report)
+        }
+        false => matchpoint_bench::run(&options(arguments), &jobs, report).map_err(|error| error.to_string()),
+    })?;
     let svg = plot::svg(&results);
-    let document = through_c::document(&results, load, &svg);
-    write_results(files, &results, &svg, &document, &through_c::json(&results, load))
+    let (document, json) = match is_through_c {
+        true => (through_c::document(&results, load, &svg), through_c::json(&results, load)),
+        false => (engines::document(&results, load, &svg), engines::json(&results, load)),
+    };
+    files.mention_undrawn(&results);
+    files.draw(&svg, &document)?;
+    files.finish(&document, &json)?;
+    fail_if_wrong(wrong_results(&results))
 }
 
 fn measure_rate(arguments: &RateBench, progress: &Progress) -> Result<(), Failure> {
@@ -122,7 +106,6 @@ fn measure_rate(arguments: &RateBench, progress: &Progress) -> Result<(), Failur
     }))
 }
 
-/// Receives that a caller posts before their messages arrive.
 const BURST: usize = 16;
 
 fn threads_or_defaults(threads: &[u32]) -> Vec<usize> {
@@ -183,7 +166,6 @@ fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Fail
         );
     }
     match on_card.missing() {
-        // The command writes the measured part before this error.
         Some(missing) if on_card.has_failed() => Err(Failure::Message(format!("incomplete: {missing}"))),
         Some(missing) => {
             anstream::eprintln!("matchpoint: incomplete: {missing}");
@@ -223,8 +205,8 @@ fn jobs_on_card(arguments: &GpuBench, progress: &Progress) -> Result<Vec<figures
     Ok(jobs)
 }
 
-/// Measures the jobs, without failed jobs. After a failure of the GPU no further job runs. Without a measured job, the
-/// first error is returned.
+/// Measures the jobs. After a failure of the GPU no further job runs. Without a measured job, the first error is
+/// returned.
 fn measured_now<'a>(
     ordinal: usize,
     jobs: &'a [figures::Job],
@@ -288,7 +270,7 @@ fn warn_of_few_processors(threads: Option<usize>) {
     }
 }
 
-/// Runs a measurement with a progress bar. Returns the result and the host load before. Warns about a high load.
+/// With a progress bar. Also returns the host load before, and warns about a high load.
 fn measured<T, E: Display>(
     progress: &Progress,
     measure: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> Result<Option<T>, E>,

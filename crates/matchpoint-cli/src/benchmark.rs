@@ -15,17 +15,14 @@ use matchpoint_replay::Progress;
 
 use crate::failure::Failure;
 use crate::job;
-use crate::lines::ProgressLines;
-use crate::progress::bar;
+use crate::progress::{ProgressLines, bar};
 
 pub struct MeasurementProgress {
     pub done: usize,
     pub total: usize,
-    /// Label of the next measurement.
     pub next: String,
 }
 
-/// Sends progress to the main thread.
 pub struct ProgressSender {
     steps: Sender<MeasurementProgress>,
     stop: Arc<AtomicBool>,
@@ -34,12 +31,10 @@ pub struct ProgressSender {
 impl ProgressSender {
     #[must_use]
     pub fn show(&self, shown: MeasurementProgress) -> bool {
-        // After the end of the job, the main thread no longer receives progress.
         let _ = self.steps.send(shown);
         !self.stop.load(Relaxed)
     }
 
-    /// Progress of the files that this thread reads. An interrupt stops the read.
     pub fn of_files(&self) -> Progress {
         Progress::with_stop_flag(Arc::clone(&self.stop))
     }
@@ -51,8 +46,7 @@ pub struct Ended {
     pub is_interrupted: bool,
 }
 
-/// Starts `launcher` with the benchmark, and runs `talk` in a thread. Returns the result of `talk` and the end of the
-/// job.
+/// Runs `talk` in a thread while `launcher` runs the benchmark.
 pub fn run<T, E>(
     launcher: &[String],
     mpicc: Option<&Path>,
@@ -90,7 +84,6 @@ struct BenchmarkWatcher<F, T, E> {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<T, E>>>,
     steps: Option<Receiver<MeasurementProgress>>,
-    /// The bar is hidden without a terminal. `lines` then prints the progress.
     bar: ProgressBar,
     lines: ProgressLines,
 }

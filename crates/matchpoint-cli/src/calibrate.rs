@@ -13,11 +13,10 @@ use matchpoint_replay::format;
 
 use crate::benchmark::{self, Ended, MeasurementProgress};
 use crate::cli::Calibrate;
-use crate::distinct::canonical;
 use crate::failure::{Failure, INTERRUPTED, fact};
 use crate::files::Files;
 use crate::job;
-use crate::output::{OutputId, is_stdout};
+use crate::output::{OutputId, canonical, is_stdout};
 use crate::report::calibrate::document::document;
 use crate::report::calibrate::{Calibration, json};
 
@@ -74,12 +73,10 @@ fn prepare(arguments: &Calibrate) -> Result<(Files, OutputId), Failure> {
     Ok((files, machine))
 }
 
-/// The path of the raw measurements, next to the machine file by default.
 fn raw_path(arguments: &Calibrate) -> PathBuf {
     arguments.raw.clone().unwrap_or_else(|| arguments.output.with_extension("raw.jsonl"))
 }
 
-/// Makes the missing measurements. Returns the path of the raw measurements.
 fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
     let raw = raw_path(arguments);
     let request = Request {
@@ -121,7 +118,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The error for an interrupted measurement. The raw measurements so far are kept.
+/// The raw measurements so far are kept.
 fn broken_off(error: &CalibrateError, ended: Ended, raw: &Path) -> Failure {
     let left = Raw::read(raw).map_or(0, |raw| raw.measured.len());
     let made = format::counted(left as u64, "measurement");

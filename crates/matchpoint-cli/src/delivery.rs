@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use crate::cli::Analyze;
-use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::{OutputId, Outputs};
+use crate::output::{OutputId, Outputs, json_and_page};
 use crate::report::{Report, csv, html, json};
 
 pub struct Delivery {

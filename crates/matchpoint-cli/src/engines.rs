@@ -32,13 +32,11 @@ pub fn run(arguments: &Engines) -> Result<(), Failure> {
 
 const WIDTH: usize = 80;
 
-/// Column of the descriptions, beyond the longest name.
 const COLUMN: usize = 22;
 
 /// Columns that a description needs next to a name. With fewer, the description starts on its own line.
 const LEAST: usize = 30;
 
-/// Indent of a description on a separate line.
 const BELOW: usize = 8;
 
 struct Listed {
@@ -97,7 +95,6 @@ impl Listed {
     }
 }
 
-/// Writes a name and its description.
 fn line(text: &mut String, head: &str, what: &str, width: usize) {
     let indent = if COLUMN + LEAST <= width { COLUMN } else { BELOW };
     let mut head = head;
@@ -148,7 +145,6 @@ mod tests {
         assert!(named(&["sharded"]).ends_with(wrapped), "{}", named(&["sharded"]));
     }
 
-    /// A summary must be clear without the other summaries.
     #[test]
     fn summaries_do_not_refer_to_others() {
         make_known();

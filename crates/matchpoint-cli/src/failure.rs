@@ -42,7 +42,7 @@ impl Failure {
     }
 }
 
-/// The folder of a file. `.` for a name without a folder.
+/// `.` for a name without a folder.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

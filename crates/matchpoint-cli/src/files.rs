@@ -4,9 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::{OutputId, Outputs};
+use crate::output::{OutputId, Outputs, json_and_page};
 use crate::report::document::{Document, WIDTH};
 use crate::report::schema;
 
@@ -24,7 +23,6 @@ impl Files {
         Ok(Files { outputs, json, page })
     }
 
-    /// Writes both files. Prints the document, or the JSON if its file is standard output.
     pub fn finish(mut self, document: &Document, json: &Value) -> Result<(), Failure> {
         if let Some(place) = self.json {
             self.outputs.fill(place, |out| schema::write(json, out))?;

@@ -14,13 +14,12 @@ use matchpoint_record::watch::Watch;
 use matchpoint_record::watch::snapshot::JobState;
 
 use crate::job::Watcher;
-use crate::lines::INTERVAL;
+use crate::progress::INTERVAL;
 use crate::top::{REFRESH, table};
 
 /// Maximum time of an update. Signals are handled after an update.
 const UPDATE_MAX: Duration = Duration::from_millis(300);
 
-/// Maximum number of ranks in the table.
 const ROWS: usize = 8;
 
 /// Time to wait for output after the end of the launcher, because some launchers leave processes behind.
@@ -35,7 +34,6 @@ pub struct Live {
 }
 
 impl Live {
-    /// Forwards the output of `command` if standard error is a terminal.
     pub fn new(trace: &Path, command: &mut Command) -> Live {
         let shown = io::stderr().is_terminal();
         if shown {
@@ -133,7 +131,6 @@ fn forward(
 struct TableState {
     lines: Vec<String>,
     width: usize,
-    /// Lines of the terminal to erase before output.
     drawn: usize,
     /// Incomplete last lines of standard output and standard error.
     begun: [Vec<u8>; 2],
@@ -203,7 +200,6 @@ fn write(to: Stream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The visible text of an incomplete line.
 fn visible(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let last = text.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();

@@ -28,7 +28,6 @@ impl Load {
         Some(Load { average, cores: stat.lines().filter(is_core).count() as u64 })
     }
 
-    /// A warning if other programs leave no processor idle.
     pub fn warning(self) -> Option<String> {
         let idle = self.cores.saturating_sub(1);
         // An idle host has a load of up to 0.1.

@@ -7,8 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use matchpoint_replay::Progress;
-use matchpoint_replay::format;
+use matchpoint_replay::{Progress, format};
 
 const REDRAW: Duration = Duration::from_millis(100);
 
@@ -46,4 +45,27 @@ fn draw(progress: &Progress, wait: &mpsc::Receiver<()>) {
 fn rate(calls: u64, elapsed: Duration) -> String {
     let per_second = calls as f64 / elapsed.as_secs_f64().max(1e-3);
     format!("{} M calls/s  ", format::digits(per_second / 1e6))
+}
+
+pub const INTERVAL: Duration = Duration::from_secs(10);
+
+pub struct ProgressLines {
+    next: Instant,
+}
+
+impl ProgressLines {
+    pub fn at_once() -> Self {
+        ProgressLines { next: Instant::now() }
+    }
+
+    pub fn later() -> Self {
+        ProgressLines { next: Instant::now() + INTERVAL }
+    }
+
+    pub fn print(&mut self, line: impl FnOnce() -> String) {
+        if Instant::now() >= self.next {
+            anstream::eprintln!("matchpoint: {}", line());
+            self.next = Instant::now() + INTERVAL;
+        }
+    }
 }

@@ -9,7 +9,6 @@ use matchpoint::{
 /// Name of a stream, and a function that writes the stream with about `n` entries in a queue.
 pub type Scenario = (&'static str, fn(&mut Script, u64));
 
-/// All adversarial streams.
 pub const SCENARIOS: &[Scenario] = &[
     ("duplicates", duplicates),
     ("reverse order", reverse_order),
@@ -38,14 +37,12 @@ pub const SCENARIOS: &[Scenario] = &[
     ("reused ids", numbers::reused_ids),
 ];
 
-/// The events of a scenario with about `n` entries in a queue.
 pub fn events(scenario: &Scenario, n: u64) -> Vec<Event> {
     let mut script = Script::default();
     scenario.1(&mut script, n);
     script.events
 }
 
-/// A stream under construction.
 #[derive(Default)]
 pub struct Script {
     events: Vec<Event>,

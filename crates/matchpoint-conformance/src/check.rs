@@ -34,7 +34,6 @@ pub struct Options {
     pub order: Option<Order>,
     /// Only run events that an MPI program can cause: see [`is_mpi`](crate::is_mpi).
     pub mpi_only: bool,
-    /// Calls that the engine supports.
     pub calls: OptionalCalls,
 }
 
@@ -55,7 +54,6 @@ impl Options {
         }
     }
 
-    /// Number of streams of a check without a violation.
     pub fn streams_total(&self) -> u64 {
         let [random, interleaved, adversarial, deep] = self.streams_by_kind();
         random + interleaved + adversarial + deep

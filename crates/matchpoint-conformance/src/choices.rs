@@ -19,12 +19,10 @@ impl Choices<'_> {
         number % bound.max(1)
     }
 
-    /// True in `percent` of 100 cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         percent > 0 && self.below(100) >= 100 - percent.min(100)
     }
 
-    /// True if all bytes are used.
     pub fn is_exhausted(&self) -> bool {
         matches!(self, Choices::Bytes([]))
     }

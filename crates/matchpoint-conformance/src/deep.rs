@@ -9,7 +9,6 @@ use matchpoint::{
 /// Name of a stream, and a function that creates the stream with `n` entries in a queue.
 pub type Scenario = (&'static str, fn(u64) -> Vec<Event>);
 
-/// All deep streams.
 pub const SCENARIOS: &[Scenario] = &[
     ("filled and drained in order", in_order),
     ("wildcards in long posted queue", posted),
@@ -17,7 +16,6 @@ pub const SCENARIOS: &[Scenario] = &[
     ("sequence numbers", sequences),
 ];
 
-/// Deep searches of each kind.
 const DEEP_SEARCHES: u64 = 48;
 
 const ANY_SOURCE: Wild<Rank> = Wild::Any;
@@ -69,7 +67,6 @@ fn spread(n: u64) -> impl DoubleEndedIterator<Item = u64> + Clone {
     (0..DEEP_SEARCHES).map(move |at| at * (n.max(1) - 1) / (DEEP_SEARCHES - 1))
 }
 
-/// A long posted queue. Some wildcard and exact receives are matched, some withdrawn.
 fn posted(n: u64) -> Vec<Event> {
     let masked = |value| Wild::Masked(TagMask { value: Tag(value), ignore: 0xFF });
     let receive = |id: u64| match id % 1000 {

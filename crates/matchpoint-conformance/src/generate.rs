@@ -11,11 +11,8 @@ use crate::relabel::Relabelling;
 /// Parameters of a random stream. Weights are relative to their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamParameters {
-    /// Number of contexts.
     pub contexts: u64,
-    /// Number of sources.
     pub sources: u64,
-    /// Number of tags.
     pub tags: u64,
     /// True: sources and tags use all bits. False: they count from 0.
     pub wide: bool,
@@ -29,19 +26,12 @@ pub struct StreamParameters {
     pub masks: u64,
     /// Percentage of messages with an unknown source.
     pub unknown_percent: u64,
-    /// Weight of posts.
     pub posts: u64,
-    /// Weight of arrivals.
     pub arrivals: u64,
-    /// Weight of probes and matched probes.
     pub probes: u64,
-    /// Weight of cancels, retractions and readdressings.
     pub withdrawals: u64,
-    /// Weight of batches.
     pub batches: u64,
-    /// Maximum messages in a batch.
     pub batch: u64,
-    /// Weight of hints, closings and failures.
     pub maintenance: u64,
 }
 
@@ -132,7 +122,7 @@ pub const SHAPES: &[(&str, StreamParameters)] = &[
     ),
 ];
 
-/// Creates a random stream of `events` events, or fewer if the choices run out.
+/// `events` events, or fewer if the choices run out.
 pub fn stream(shape: StreamParameters, choices: Choices<'_>, events: usize) -> Vec<Event> {
     let issued = Issued::default();
     let mut generator = Generator { shape, choices, receives: 0, messages: 0, issued, probed: None };

@@ -25,7 +25,6 @@ impl Default for Issued {
 }
 
 impl Issued {
-    /// Records the entries and sources of an event.
     pub fn note(&mut self, event: &Event) {
         match event {
             Event::Post(receive) => self.note_receive(receive),
@@ -61,12 +60,10 @@ impl Issued {
         }
     }
 
-    /// The receive with this id.
     pub fn receive(&self, id: RecvId) -> Receive {
         Receive::new(id, self.receives.get(&id).copied().unwrap_or(self.last_posted))
     }
 
-    /// The message with this id.
     pub fn message(&self, id: MsgId) -> Message {
         Message::new(id, self.messages.get(&id).copied().unwrap_or(self.last_arrived))
     }

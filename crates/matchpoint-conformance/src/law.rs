@@ -5,9 +5,7 @@ use std::fmt::{self, Display};
 /// A promise of every engine: a rule of [`matchpoint::engine`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Law {
-    /// Rule 2 of the contract.
     Arrive,
-    /// Rule 3 of the contract.
     Post,
     /// A probe finds the message that a receive would take, and leaves it queued.
     Probe,
@@ -35,12 +33,10 @@ pub enum Law {
     Footprint,
     /// A call does not panic or crash, and returns a valid result.
     Panic,
-    /// Calls on one engine do not change another engine.
     Independence,
 }
 
 impl Law {
-    /// The law in a sentence.
     pub fn sentence(self) -> &'static str {
         match self {
             Law::Arrive => {
@@ -95,9 +91,7 @@ impl Law {
 /// A broken law, and how a call broke the law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// The law.
     pub law: Law,
-    /// The outcome, and the outcome that the law demands.
     pub how: String,
 }
 

@@ -43,7 +43,6 @@ impl Bits {
     }
 }
 
-/// A bijection for each kind of number in events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Relabelling {
     contexts: Bits,
@@ -68,7 +67,6 @@ impl Relabelling {
         }
     }
 
-    /// Relabels all events.
     pub fn apply(&self, events: &mut [Event]) {
         events.iter_mut().for_each(|event| *event = map(event, &mut self.clone()));
     }

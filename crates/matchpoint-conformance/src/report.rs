@@ -14,11 +14,9 @@ use crate::terms::Terms;
 /// Counts of a check without a violation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// Number of streams, each on one or two new engines.
+    /// Each on one or two new engines.
     pub streams: u64,
-    /// Number of events of all streams.
     pub events: u64,
-    /// Number of matches of all streams.
     pub matches: u64,
     /// The fallback engine that ended some streams, if any.
     pub substitute: Option<Substitute>,
@@ -27,9 +25,9 @@ pub struct Report {
 /// A fallback engine in use: see [`Engine::substitute`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {
-    /// Name of the first fallback engine.
+    /// Of the first fallback engine.
     pub name: String,
-    /// Number of streams that ended on a fallback engine.
+    /// Streams that ended on a fallback engine.
     pub streams: u64,
 }
 
@@ -38,13 +36,11 @@ pub struct Substitute {
 pub struct Violation {
     /// The law, and how the last event of the script broke the law.
     pub broken: Broken,
-    /// The script.
     pub events: Vec<Event>,
     /// The stream that broke the law first.
     pub stream: String,
     /// The fallback engine in use at the end of the script, if any.
     pub substitute: Option<String>,
-    /// Counts before the violation.
     pub played: Report,
 }
 
@@ -66,7 +62,7 @@ impl Report {
         Report { streams: 1, events: run.played.len() as u64, matches: run.matches, substitute }
     }
 
-    /// Adds the counts of a stream. A violation gets the counts so far.
+    /// A violation gets the counts so far.
     pub(crate) fn take(&mut self, stream: Result<Report, Box<Violation>>) -> Result<(), Box<Violation>> {
         match stream {
             Ok(report) => {

@@ -9,12 +9,10 @@ use crate::law::{Broken, Law};
 use crate::oracle::{Oracle, drained_text};
 use crate::terms::Terms;
 
-/// Result of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Run {
     /// Events that ran, as [`Oracle::admit`] returned them.
     pub played: Vec<Event>,
-    /// Number of matches.
     pub matches: u64,
     /// Law broken by the last event, or by the close of all contexts after the last event.
     pub broken: Option<Broken>,

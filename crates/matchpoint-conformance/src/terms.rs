@@ -13,7 +13,6 @@ pub struct Terms {
     pub order: Option<Order>,
     /// Only run events that an MPI program can cause: see [`is_mpi`].
     pub mpi_only: bool,
-    /// Calls that the engine has.
     pub calls: OptionalCalls,
     /// Assertions that the engine [requires](matchpoint::Engine::demands) of every context.
     pub demands: Hints,
@@ -90,7 +89,6 @@ impl Default for OptionalCalls {
 }
 
 impl OptionalCalls {
-    /// True if the engine has the call.
     pub fn include(&self, event: &Event) -> bool {
         match event {
             Event::Post(_)

@@ -25,7 +25,6 @@ const WARM_UP_CALLS: u64 = 150_000;
 const CALLS: u64 = 300_000;
 const VARIANT_CALLS: u64 = 150_000;
 
-/// Maximum queued entries.
 const DEPTH: usize = 128;
 
 /// Frequency of wildcards and cancels: one call in this number; 0: never.

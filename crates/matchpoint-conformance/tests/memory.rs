@@ -78,7 +78,6 @@ fn queued(engine: &dyn Engine) -> Vec<Entry> {
     entries
 }
 
-/// Creates an engine, or a concurrent engine with an adapter.
 fn made(name: &str) -> Box<dyn Engine> {
     match name.split_once(":engine=") {
         Some(_) => concurrent::create(name).map(|engine| Box::new(Alone(engine)) as Box<dyn Engine>),
@@ -114,7 +113,6 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
     refusals
 }
 
-/// The next larger memory limit.
 fn budget(choices: &mut Choices<'_>, before: usize) -> usize {
     // Engines allocate from a few bytes to some KiB at once. A limit should fall between two allocations.
     before + (1 << choices.below(13)) + choices.below(100) as usize

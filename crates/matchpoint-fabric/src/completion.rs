@@ -11,7 +11,6 @@ use crate::abi::{ADDR_UNSPEC, Addr, CqTaggedEntry, errno};
 pub struct Completion {
     pub entry: CqTaggedEntry,
     pub source: Addr,
-    /// Positive error code; 0 for a successful completion.
     pub error: c_int,
     /// Bytes of a truncated message beyond the buffers (`olen`).
     pub excess_bytes: usize,
@@ -93,9 +92,7 @@ pub struct CompletionList {
     /// Completions that the application reads after all current completions of the core provider: a
     /// multi-receive buffer is released after its last message.
     pub deferred: VecDeque<Completion>,
-    /// Receives that the core provider completes, and the application reads as errors.
     pub truncated: Vec<TruncatedReceive>,
-    /// An endpoint of the queue has messages with a pending source.
     pub has_pending_sources: bool,
 }
 

@@ -8,7 +8,6 @@ use crate::abi::{ADDR_UNSPEC, Addr, flags};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Criteria {
-    /// [`ADDR_UNSPEC`] for any source.
     pub addr: Addr,
     pub tag: u64,
     pub ignore: u64,
@@ -43,7 +42,6 @@ impl EndpointOptions {
         EndpointOptions { is_directed, is_untagged_directed, is_selective: false, receive_flags }
     }
 
-    /// Returns `FI_COMPLETION` if an operation with these flags writes a completion.
     #[inline]
     pub fn completion_flag(&self, flags: u64) -> u64 {
         if self.is_selective { flags & flags::COMPLETION } else { flags::COMPLETION }

@@ -7,14 +7,12 @@ use crate::abi::{
     AvAttr, CLASS_CQ, CQ_FORMAT_TAGGED, CqAttr, Fid, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric,
     Info, Ops, OpsDomain, OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
 };
-use crate::core_provider::{call_core, is_single_host};
-use crate::library::{OwnedInfo, library};
-use crate::lock;
+use crate::library::{OwnedInfo, call_core, is_single_host, library};
 use crate::matching::Matching;
 use crate::object::{self, Object};
 use crate::patch::{Lock, Patch, data};
 use crate::queue::Queue;
-use crate::{locked, peer, report};
+use crate::{lock, locked, peer, report};
 
 pub struct Fabric {
     core: CString,

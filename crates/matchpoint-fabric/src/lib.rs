@@ -15,7 +15,6 @@
 
 pub mod abi;
 mod completion;
-mod core_provider;
 pub mod criteria;
 mod dump;
 mod fabric;

@@ -3,6 +3,7 @@
 //! A process may contain several versions of libfabric, and a linked provider would bind to the oldest
 //! version. Functions are therefore looked up in the file that called `fi_prov_ini`.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
@@ -170,4 +171,29 @@ pub unsafe fn set_provider(info: *mut Info, name: Option<&CStr>) {
         libc::free((*slot).cast());
         *slot = name.map_or(ptr::null_mut(), |name| libc::strdup(name.as_ptr()));
     }
+}
+
+thread_local! {
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls libfabric for the core provider.
+///
+/// Some core providers (mrail, rxd, lnx) search for a provider below. The call hides Matchpoint's provider
+/// from such searches.
+pub fn call_core<T>(call: impl FnOnce() -> T) -> T {
+    let before = INSIDE.replace(true);
+    let outcome = call();
+    INSIDE.set(before);
+    outcome
+}
+
+pub fn is_in_core_call() -> bool {
+    INSIDE.get()
+}
+
+/// True for a provider that serves one host only. Such providers lack `FI_REMOTE_COMM`, which some MPI libraries
+/// require.
+pub fn is_single_host(core: &CStr) -> bool {
+    matches!(core.to_bytes(), b"shm" | b"sm2")
 }

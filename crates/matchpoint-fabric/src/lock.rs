@@ -18,13 +18,11 @@ pub fn new() -> Lock {
     Some(Arc::new(ReentrantMutex::new(())))
 }
 
-/// A table with functions that can acquire the lock.
 pub trait Lockable: Table {
-    /// Replaces all functions of the table by functions that first acquire the lock.
     fn add_locking(&mut self);
 }
 
-/// Acquires the lock of a patch, from its table. Returns `None` if the domain has no lock.
+/// Returns `None` if the domain has no lock.
 ///
 /// # Safety
 /// `table` is a patched table that outlives the guard.
@@ -34,8 +32,6 @@ pub unsafe fn acquire<'a, T: Table>(table: *const T) -> Guard<'a> {
     unsafe { lock_of(table) }.map(ReentrantMutex::lock)
 }
 
-/// Acquires the lock and returns the original table.
-///
 /// # Safety
 /// The conditions of [`acquire`].
 #[inline]

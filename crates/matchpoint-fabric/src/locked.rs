@@ -116,7 +116,6 @@ pub unsafe fn lock_endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
     }
 }
 
-/// Functions that acquire the lock and call the core provider.
 macro_rules! locked_functions {
     ($object:ident.$slot:ident: $($name:ident($($argument:ident: $kind:ty),*) -> $result:ty;)*) => {$(
         unsafe extern "C" fn $name(fid: *mut Fid, $($argument: $kind),*) -> $result {

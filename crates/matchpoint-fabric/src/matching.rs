@@ -74,7 +74,7 @@ impl Matching {
         })
     }
 
-    /// Posts a receive. Returns the message that the receive takes, or `None` if the receive is queued.
+    /// Returns the message that the receive takes, or `None` if the receive is queued.
     ///
     /// # Errors
     /// There is no memory, or [sources are pending](Matching::has_pending_sources).
@@ -124,8 +124,7 @@ impl Matching {
         Ok(outcome)
     }
 
-    /// Adds an arriving message. Returns the receive that the message takes, or `None` if the message is
-    /// queued.
+    /// Returns the receive that the message takes, or `None` if the message is queued.
     ///
     /// # Errors
     /// There is no memory.
@@ -200,7 +199,7 @@ impl Matching {
         Ok(found)
     }
 
-    /// Cancels a receive. Returns false if the receive was not posted.
+    /// Returns false if the receive was not posted.
     pub fn cancel(&mut self, id: u64, entries: &impl EntryData) -> bool {
         let was_posted = if self.is_short {
             self.short.cancel(id)
@@ -319,7 +318,6 @@ impl Matching {
         oldest
     }
 
-    /// Calls `each` with the id of every queued entry, oldest first.
     pub fn visit(&self, queue: Queue, mut each: impl FnMut(u64)) {
         let short = match queue {
             Queue::Posted => self.short.posted(),

@@ -5,7 +5,6 @@ use std::ffi::{c_int, c_void};
 use crate::abi::{Fid, Ops, errno};
 use crate::patch::{Patch, data, shared_lock};
 
-/// The owner of patched tables of one core object.
 pub trait Object: Sized {
     fn fid_ops(&self) -> &Patch<Ops>;
 

@@ -113,8 +113,6 @@ unsafe fn header_of<'a, T: Table>(table: *const T) -> &'a Header {
     unsafe { &*table.cast::<Header>().sub(1) }
 }
 
-/// The data of a patch, from its table.
-///
 /// # Safety
 /// `table` is a live patched table with data of type `O`. No other reference to the data exists.
 #[inline]
@@ -133,8 +131,6 @@ pub unsafe fn data_at<O, T: Table>(table: *const T) -> *mut O {
     unsafe { header_of(table).data.cast() }
 }
 
-/// The original table of a patch, from its table.
-///
 /// # Safety
 /// `table` is a live patched table.
 #[inline]
@@ -143,8 +139,6 @@ pub unsafe fn original_table<'a, T: Table>(table: *const T) -> &'a T {
     unsafe { &*header_of(table).original.cast() }
 }
 
-/// The lock of a patch, from its table.
-///
 /// # Safety
 /// The conditions of [`original_table`].
 #[inline]

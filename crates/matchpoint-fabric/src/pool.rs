@@ -39,7 +39,6 @@ impl<T: Slot> Pool<T> {
         Some(self.free)
     }
 
-    /// Takes the object that [`next`](Pool::next) returned.
     #[inline]
     pub fn take(&mut self, object: *mut T) {
         debug_assert_eq!(self.free, object);

@@ -9,12 +9,10 @@ use crate::abi::{
     EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, PROGRESS_MANUAL, Provider, THREAD_DOMAIN,
     THREAD_UNSPEC, errno, flags, version,
 };
-use crate::core_provider::{call_core, is_in_core_call, is_single_host};
-use crate::fabric;
-use crate::library::{OwnedInfo, library, set_provider};
-use crate::object;
+use crate::library::{OwnedInfo, call_core, is_in_core_call, is_single_host, library, set_provider};
 use crate::peer::entry::IOV_LIMIT;
 use crate::settings::settings;
+use crate::{fabric, object};
 
 /// libfabric uses the provider until libfabric unloads it.
 struct ProviderObject(UnsafeCell<Provider>);

@@ -3,25 +3,23 @@
 //! The core provider reports delivered messages. The provider adds results of peeks, cancelled receives,
 //! truncated messages, and released multi-receive buffers.
 
-mod read_buffer;
 mod sleep;
 
+use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::AtomicBool;
 
-use self::read_buffer::ReadBuffer;
 use crate::abi::{
     ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, FidCq,
     Ops, OpsCq, errno,
 };
-use crate::completion::CompletionList;
-use crate::dump;
-use crate::lock;
+use crate::completion::{Completion, CompletionList};
 use crate::object::{self, Object};
 use crate::patch::{Lock, Patch, data_at};
 use crate::peer::owner::SrxOwner;
+use crate::{dump, lock};
 
 /// Number of entries per call, if entries are copied from a local buffer into a shorter format.
 const BATCH: usize = 16;
@@ -141,8 +139,6 @@ impl Queue {
         Some(())
     }
 
-    /// Returns the data of a queue.
-    ///
     /// # Safety
     /// The queue is patched, and no other reference to its data exists.
     #[inline]
@@ -397,4 +393,42 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
         }
     }
     read
+}
+
+/// The buffer of a read call, and its number of entries.
+pub(super) struct ReadBuffer {
+    pub(super) buf: *mut u8,
+    pub(super) sources: *mut Addr,
+    pub(super) count: usize,
+    pub(super) taken: usize,
+    pub(super) entry_bytes: usize,
+}
+
+impl ReadBuffer {
+    /// Returns false if the buffer is full.
+    #[inline]
+    pub(super) fn append(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
+        if self.taken == self.count {
+            return false;
+        }
+        // SAFETY: the buffer has `count` entries of the queue's format, a prefix of the longest format.
+        // `sources` is null or has as many elements.
+        unsafe {
+            let to = self.buf.add(self.taken * self.entry_bytes);
+            ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), to, self.entry_bytes);
+            if !self.sources.is_null() {
+                *self.sources.add(self.taken) = source;
+            }
+        }
+        self.taken += 1;
+        true
+    }
+
+    /// Appends completions of the provider, up to the first error.
+    pub(super) fn append_all(&mut self, from: &mut VecDeque<Completion>) {
+        while self.taken < self.count && from.front().is_some_and(|next| next.error == 0) {
+            let Some(next) = from.pop_front() else { break };
+            self.append(&next.entry, next.source);
+        }
+    }
 }

@@ -117,7 +117,7 @@ impl ShortQueues {
         ShortQueues { posted: ShortQueue::new(), unexpected: ShortQueue::new() }
     }
 
-    /// As [`Matching::post`](crate::matching::Matching::post). An error changes nothing.
+    /// An error changes nothing.
     #[inline(always)]
     pub fn post(&mut self, id: u64, criteria: Criteria) -> Result<Option<u64>, TooLong> {
         match self.unexpected.find(|message| accepts(&criteria, message))? {
@@ -126,7 +126,7 @@ impl ShortQueues {
         }
     }
 
-    /// As [`Matching::arrive`](crate::matching::Matching::arrive). An error changes nothing.
+    /// An error changes nothing.
     #[inline(always)]
     pub fn arrive(&mut self, id: u64, addr: Addr, tag: u64) -> Result<Option<u64>, TooLong> {
         let criteria = Criteria { addr, tag, ignore: 0 };
@@ -164,17 +164,15 @@ impl ShortQueues {
         Some(self.posted.remove(receive))
     }
 
-    /// Posted receives, oldest first.
     pub fn posted(&self) -> &[ShortEntry] {
         self.posted.entries()
     }
 
-    /// Unexpected messages, oldest first.
     pub fn unexpected(&self) -> &[ShortEntry] {
         self.unexpected.entries()
     }
 
-    /// Appends a receive from the engine. The queue must have space.
+    /// The queue must have space.
     pub fn push_posted(&mut self, entry: ShortEntry) {
         let pushed = self.posted.push(entry);
         debug_assert!(pushed.is_ok(), "few entries fit");

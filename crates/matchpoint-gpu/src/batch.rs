@@ -73,7 +73,6 @@ impl Layout {
     }
 }
 
-/// Context and source of a message.
 pub(crate) type Source = (u32, u64);
 
 /// Messages in arrival order and receives in posted order, to match with each other.
@@ -106,12 +105,12 @@ impl Batch {
         Batch { layout, messages: Vec::new(), receives: Vec::new(), masks: Vec::new(), wildcards: 0 }
     }
 
-    /// Adds a message. Returns false if the message does not fit the layout.
+    /// Returns false if the message does not fit the layout.
     pub fn push_message(&mut self, envelope: &Envelope) -> bool {
         self.layout.push_envelope(envelope.context.0, envelope.source.0, envelope.tag.0, &mut self.messages)
     }
 
-    /// Adds a receive. Returns false if the receive does not fit the layout.
+    /// Returns false if the receive does not fit the layout.
     pub fn push_receive(&mut self, selector: &Selector) -> bool {
         let (source, any_source) = match selector.source() {
             Wild::Is(rank) => (rank.0, false),
@@ -144,7 +143,6 @@ impl Batch {
         self.masks.len() / self.layout.mask_words()
     }
 
-    /// Number of receives with a wildcard.
     pub fn wildcards(&self) -> usize {
         self.wildcards
     }
@@ -182,15 +180,12 @@ impl Batch {
         }
     }
 
-    /// Copies the entries of a segment.
     pub fn segment(&self, segment: &Segment) -> Batch {
         let messages: Vec<u32> = (segment.message..segment.message_end).collect();
         let receives: Vec<u32> = (segment.receive..segment.receive_end).collect();
         self.gathered(&messages, &receives)
     }
 
-    /// Appends the messages and receives of `other`.
-    ///
     /// # Panics
     /// If the layouts differ.
     pub fn append(&mut self, other: &Batch) {

@@ -4,14 +4,12 @@ use std::fmt;
 
 use crate::machine::{FailureDuration, Machine, Memory};
 
-/// Memory that grows with batches, because an allocation by the driver takes as long as matching a batch.
-/// After a [matched](Self::keep_size) batch the size stays. After a refused batch the memory
-/// [shrinks](Self::restore_size) to the size before. Unwritten bytes are zero; kernels do not rely on content
-/// of an earlier batch.
+/// Memory that grows with batches, because an allocation by the driver takes as long as matching a batch. After a
+/// [matched](Self::keep_size) batch the size stays. After a refused batch the memory [shrinks](Self::restore_size) to
+/// the size before. Unwritten bytes are zero.
 pub(crate) struct Buffer<M: Machine> {
     memory: Option<M::Memory>,
     bytes: usize,
-    /// Size after the last matched batch.
     kept: usize,
 }
 

@@ -30,7 +30,6 @@ pub struct Unmatched {
     pub segments: Vec<Segment>,
 }
 
-/// Memory for compactions.
 #[derive(Debug)]
 pub struct Compaction<M: Machine> {
     is_taken: M::Memory,

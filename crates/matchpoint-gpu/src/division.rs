@@ -45,7 +45,6 @@ struct Shape {
     shift: u32,
 }
 
-/// Memory for one side, twice its entries: a pass reads one copy and writes the other.
 #[derive(Debug)]
 struct SideMemory<M: Machine> {
     envelopes: [Buffer<M>; 2],
@@ -117,14 +116,12 @@ pub struct Division<M: Machine> {
     ledger: Buffer<M>,
     /// The memory of the ledger may be of earlier batches.
     has_ledger: bool,
-    /// Number of parts; 0 before the first batch.
     parts: u32,
     part_threads: u32,
     wildcards: Wildcards<M>,
 }
 
 impl<M: Machine> Default for Division<M> {
-    /// A division without batch and memory.
     fn default() -> Self {
         Division {
             messages: SideMemory::default(),

@@ -11,29 +11,24 @@ use crate::matching::Algorithm;
 use crate::measure::{Fed, Mix, PostedOrder, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
 use crate::recorded::Recorded;
 
-/// The result is the median of these launches.
 const LAUNCHES: usize = 7;
 
-/// CPU engine for comparison with a persistent kernel.
 const CPU_ENGINE: &str = "hybrid";
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Figure {
-    /// Figure 4: the matrix against the queue length.
+    /// Figure 4.
     Matrix,
-    /// Figure 5: queues by source against their total length.
+    /// Figure 5.
     Partitioned,
-    /// Figure 6b: hashing without order.
+    /// Figure 6b.
     Hash,
-    /// Not in the paper: MPI's order by sequence numbers within each envelope, with duplicates and wildcards.
+    /// MPI's order by sequence numbers within each envelope (Matchpoint).
     Ordered,
-    /// §VI-B and Table II: the cost of unexpected messages and compaction.
+    /// §VI-B and Table II.
     Unexpected,
-    /// One batch on the whole card, in MPI's order.
     WholeCard,
-    /// A persistent kernel that gets batches from the host, and from the card.
     Fed,
-    /// Batches of recorded applications instead of the paper's distributions.
     Recorded,
 }
 
@@ -82,9 +77,8 @@ impl Figure {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Published {
     pub figure: Figure,
-    /// The card, of which one multiprocessor matches.
     pub card: &'static str,
-    /// Matches per second, approximately.
+    /// Matches per second.
     pub rate: f64,
 }
 
@@ -112,12 +106,9 @@ pub const PUBLISHED: &[Published] = &[
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subject {
-    /// Streams of batches, matched by blocks.
     Stream(Run),
     WholeCard(Mix),
-    /// Batches with this many entries, submitted one by one.
     Fed(usize),
-    /// Batches of an application, matched by one block.
     Recorded {
         algorithm: Algorithm,
         /// Maximum number of new messages or receives in a batch.
@@ -180,7 +171,6 @@ pub fn recorded_jobs(name: &str, processes: &[Vec<Event>]) -> Result<Vec<Job>, N
     Ok(jobs)
 }
 
-/// All measurements with the paper's distributions.
 pub fn jobs() -> Vec<Job> {
     let mut jobs = Vec::new();
     let mut add = |figure: Figure, label: String, what: Subject| jobs.push(Job { figure, label, what });

@@ -49,7 +49,7 @@ impl Program {
         }
     }
 
-    /// The whole source for a layout, in CUDA C++ without includes.
+    /// CUDA C++ without includes.
     pub fn source(self, layout: Layout) -> String {
         let own = match self {
             Program::Matrix => include_str!("../kernels/matrix.cu"),
@@ -139,7 +139,6 @@ pub enum Kernel {
 }
 
 pub const WARP: u32 = 32;
-/// Minimum threads of a block, for kernels with a variable block size.
 const THREADS_LEAST: u32 = 2 * WARP;
 /// `DIGITS` of `kernels/divide.cu`.
 pub(crate) const DIGITS: u32 = 256;

@@ -53,7 +53,7 @@ impl Algorithm {
         }
     }
 
-    /// Threads per block, for `entries` entries on either side.
+    /// `entries`: on either side.
     pub fn threads(self, segments: usize, entries: usize) -> u32 {
         match self {
             // A scanning warp has 128 messages. One warp reduces.
@@ -102,7 +102,6 @@ pub struct Loaded<M: Machine> {
     /// No receive is in two segments, as a ledger requires.
     are_disjoint: bool,
     ledger: Buffer<M>,
-    /// The memory of the ledger may be of an earlier batch.
     has_ledger: bool,
 }
 

@@ -20,7 +20,6 @@ use crate::recorded::Recorded;
 use crate::resident::{self, CAPACITY, Resident};
 use crate::timeout::TIMEOUT;
 
-/// Order of the receives, compared with the arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PostedOrder {
     InOrder,
@@ -31,9 +30,7 @@ pub enum PostedOrder {
 /// Content of a stream's batches. Envelopes are random, as in the paper (§V-B, §VI-C).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mix {
-    /// Messages per batch, and receives per batch.
     pub entries: usize,
-    /// Queues per batch, at most 256. Each is a segment with separate sources.
     pub queues: usize,
     /// Distinct envelopes per queue. Fewer than the entries are duplicates.
     pub envelopes: usize,
@@ -233,7 +230,6 @@ fn matches(matched: &[u32]) -> usize {
     matched.iter().filter(|&&message| message != NONE).count()
 }
 
-/// Measures the whole card with one batch, in MPI's order.
 pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate, CardError> {
     let (batch, _) = mix.stream(1, 1);
     let mut loaded = Loaded::new(card, &batch, &[])?;
@@ -245,19 +241,15 @@ pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fed {
     pub entries: usize,
-    /// Passes over all batches, after one warm-up pass. Earlier results have one pass.
     pub passes: usize,
-    /// Batches from the host, as many in flight as the ring holds.
     pub by_host: Rate,
-    /// Batches from another block of the card.
     pub by_card: Rate,
-    /// Latency from the submission of a batch to its pairs, alone in flight: median and 99th percentile.
+    /// From the submission of a batch to its pairs, alone in flight: median and 99th percentile.
     pub latency_ns: (f64, f64),
-    /// Name and rate of a CPU engine for the same batches.
+    /// A CPU engine with the same batches.
     pub engine: (String, Rate),
 }
 
-/// Number of batches that are submitted one by one in a pass.
 const LATENCIES: usize = 1000;
 
 /// Measures a persistent kernel and a CPU engine in `passes` passes after a warm-up pass. Each receive is

@@ -13,7 +13,6 @@ pub struct Partition {
     receive_order: Vec<u32>,
 }
 
-/// Index of the first any-source receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AnySource(pub usize);
 

@@ -28,7 +28,6 @@ struct Process {
     engine: Box<dyn Engine>,
     messages: Vec<Envelope>,
     receives: Vec<Selector>,
-    /// Messages and receives queued at the start of the batch.
     waited: (usize, usize),
     matches: usize,
 }
@@ -140,7 +139,7 @@ impl Recorded {
         self.segments.len()
     }
 
-    /// Sum of messages over all batches. A message that stays queued is in several batches.
+    /// A message that stays queued is in several batches.
     pub fn messages(&self) -> usize {
         self.envelopes.len()
     }
@@ -153,12 +152,10 @@ impl Recorded {
         self.selectors.iter().filter(|selector| selector.exact().is_none()).count()
     }
 
-    /// Number of distinct envelopes of the messages.
     pub fn distinct(&self) -> usize {
         self.envelopes.iter().collect::<HashSet<_>>().len()
     }
 
-    /// Mean length of the longer side of a batch.
     pub fn mean_entries(&self) -> f64 {
         self.segments.iter().map(Segment::longer_side).sum::<usize>() as f64
             / self.segments.len().max(1) as f64

@@ -73,7 +73,6 @@ struct Feed {
     padding: u32,
 }
 
-/// Offsets of the parts of a ring, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     receives: usize,
@@ -100,7 +99,6 @@ impl Shape {
         Shape { receives, masks, counts, pairs, pair_counts, fed, done, bytes: done + 128 }
     }
 
-    /// Offset and words of the parts of a batch in a slot.
     fn slot(self, layout: Layout, slot: usize, batch: &Batch) -> [(usize, &[u64]); 3] {
         let (messages, receives, masks) = batch.words();
         let envelopes = slot * SLOT_ENTRIES * 8 * layout.envelope_words();
@@ -207,7 +205,6 @@ pub struct Resident {
     shape: Shape,
     /// `None` after the resources were freed or abandoned.
     resources: Option<KernelResources>,
-    /// The wait for a batch failed.
     is_lost: bool,
     /// Submitted and completed batches, modulo 2³².
     fed: u32,

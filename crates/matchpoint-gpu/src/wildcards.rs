@@ -8,7 +8,6 @@ use crate::kernels::{Kernel, WARP, window_max};
 use crate::machine::{Grid, Machine};
 use crate::matching::{Arguments, Loaded};
 
-/// Threads of the blocks that search messages.
 const SEEKING_THREADS: u32 = 512;
 /// Maximum number of rounds between two reads of the progress.
 const ROUNDS_AT_ONCE: u32 = 64;
@@ -35,7 +34,6 @@ struct Shape {
     window_max: u32,
 }
 
-/// `Progress` of `kernels/wild.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 struct Progress {

@@ -11,7 +11,6 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ParameterEstimate {
     pub value: f64,
-    /// Low and high end, if known.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -89,7 +88,6 @@ impl ParameterEstimate {
     }
 }
 
-/// Prints the estimate in TOML.
 impl fmt::Display for ParameterEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.interval {
@@ -154,7 +152,6 @@ pub(crate) fn rate<'de, D: Deserializer<'de>>(
     deserialize_checked(deserializer, |estimate| estimate.rate_problem(false)).map(Some)
 }
 
-/// Reads an optional rate that may be infinite.
 pub(crate) fn limit<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ParameterEstimate>, D::Error> {

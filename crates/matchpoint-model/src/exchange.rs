@@ -7,7 +7,6 @@ pub struct Sent {
     pub to: u32,
     /// At least 1.
     pub messages: u64,
-    /// Bytes of all messages.
     pub bytes: u64,
 }
 

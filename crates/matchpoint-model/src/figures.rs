@@ -77,7 +77,6 @@ fn figure_2(machine: &Machine) -> Result<Figure, Missing> {
     })
 }
 
-/// The node-aware model.
 fn figure_3(machine: &Machine) -> Result<Figure, Missing> {
     let of = |(name, locality, active): (&str, Locality, u32)| {
         make_curve(name.to_owned(), message_sizes(), |bytes| {
@@ -99,7 +98,6 @@ fn figure_3(machine: &Machine) -> Result<Figure, Missing> {
     })
 }
 
-/// A part of a HighVolumePingPong.
 struct Volume {
     number: u32,
     title: &'static str,

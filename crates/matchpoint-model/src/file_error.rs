@@ -1,13 +1,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// A file that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileError {
     pub path: PathBuf,
     /// From 1, if known.
     pub line: Option<u64>,
-    /// The problem, and a hint.
     pub problem: String,
 }
 

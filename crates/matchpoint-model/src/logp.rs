@@ -40,7 +40,6 @@ impl LogP {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LogGp {
-    /// L, o and g.
     pub small: LogP,
     /// G: time per byte.
     pub gap_per_byte_s: f64,

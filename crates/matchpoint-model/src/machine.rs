@@ -158,15 +158,11 @@ pub struct LogP {
     pub gap_s: Option<ParameterEstimate>,
 }
 
-/// Locality of sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Locality {
-    /// One socket.
     OnSocket,
-    /// Two sockets of one node.
     OnNode,
-    /// Two nodes.
     OffNode,
 }
 

@@ -68,7 +68,7 @@ pub struct Prediction {
     pub longest: [Split; 3],
     /// Longest transport time of a process in the postal model; `None` if the machine lacks a parameter.
     pub postal_s: Option<f64>,
-    /// Longest transport time of a process in the max-rate model; `None` if the machine lacks a parameter.
+    /// As `postal_s`, in the max-rate model.
     pub max_rate_s: Option<f64>,
     /// ℓ: bytes on the link with the highest load, by equation 7 or counted. 0 without off-node messages.
     pub link_bytes: f64,
@@ -144,7 +144,6 @@ fn longest_of(costs: &[ProcessCost]) -> usize {
     (1..costs.len()).fold(0, |longest, at| if total(at) > total(longest) { at } else { longest })
 }
 
-/// Counts that do not depend on the parameters.
 struct Counts {
     processes: Vec<ProcessCost>,
     /// For each node and locality: number of processes that send messages to this locality.
@@ -183,7 +182,6 @@ impl Counts {
         Counts { processes, active, senders, links }
     }
 
-    /// For each process: sum of the transport times of the process's messages.
     fn transport_times(
         &self,
         setting: &Setting<'_>,
@@ -248,7 +246,6 @@ impl Counts {
 }
 
 struct Links {
-    /// For each process: bytes on the link with the highest load on the process's routes.
     of_process: Vec<f64>,
     max_bytes: f64,
     hops_mean: f64,

@@ -26,7 +26,6 @@ impl Sizes {
         self.value_bytes
     }
 
-    /// Bytes of a row: length, columns and values.
     pub fn row(&self, entries: u32) -> u64 {
         self.index_bytes + u64::from(entries) * (self.index_bytes + self.value_bytes)
     }
@@ -35,9 +34,7 @@ impl Sizes {
 /// Columns that processes need and do not own: at most 16 bytes per column and process.
 #[derive(Clone, Debug)]
 pub struct Needs {
-    /// Rows of the first matrix.
     rows: Partition,
-    /// Owners of the columns' elements or rows.
     columns: Partition,
     /// Process and column in one word; sorted and distinct up to `distinct`.
     pairs: Vec<u64>,

@@ -26,7 +26,6 @@ use grid::Grid;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Topology {
     kind: Kind,
-    /// Routes by first and last router.
     routes: HashMap<(u32, u32), Vec<u32>>,
 }
 
@@ -78,7 +77,6 @@ impl Topology {
         file::parse(text, path)
     }
 
-    /// Maximum number of nodes.
     pub fn nodes(&self) -> u64 {
         match &self.kind {
             Kind::Grid(grid) => grid.nodes(),

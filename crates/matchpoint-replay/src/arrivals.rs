@@ -27,8 +27,7 @@ impl Arrivals {
     /// Arrival orders for traces without recorded arrivals.
     pub const ASSUMED: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
 
-    /// The best arrival order for a trace: recorded arrivals; else timestamps, if all ranks have one clock;
-    /// else the simulation.
+    /// Recorded arrivals; else timestamps, if all ranks have one clock; else the simulation.
     pub fn best_of(trace: &dyn Trace) -> Arrivals {
         match trace.description().clock_error_ns {
             _ if has_arrivals(trace) => Arrivals::Recorded,

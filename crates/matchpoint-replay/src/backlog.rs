@@ -1,11 +1,9 @@
-//! Compact queue for very many unexpected messages: 16 bytes per message, and 1 to 2 bytes for bins.
+//! Compact queue for very many unexpected messages: 16 bytes per message instead of 56, and 1 to 2 bytes for bins.
 //!
-//! The record of a message in flight has 56 bytes. The backlog keeps only envelope and number of a plain
-//! message, until the simulation requests the record. A message keeps its record if its sender waits for the
-//! match, or if the simulation invented the message.
+//! The backlog keeps only envelope and number of a plain message, until the simulation requests the record. A message
+//! keeps its record if its sender waits for the match, or if the simulation invented the message.
 //!
-//! Taken messages leave gaps. An empty first block is freed at once; other gaps are closed when a fifth of
-//! the queue is gaps.
+//! An empty first block is freed at once; other gaps are closed when a fifth of the queue is gaps.
 
 use std::collections::VecDeque;
 
@@ -15,7 +13,6 @@ use crate::entries::{MessageRecord, NIL};
 use crate::label::Label;
 use crate::slab::Slab;
 
-/// Logarithm of the number of messages in a block; a block has 4 KiB.
 const BLOCK_BITS: u32 = 8;
 const BLOCK: u32 = 1 << BLOCK_BITS;
 
@@ -36,7 +33,6 @@ struct QueuedMessage {
     origin: u32,
     tag: u32,
     number: u32,
-    /// The last message of a bin refers to the first.
     next: u32,
 }
 
@@ -174,7 +170,6 @@ impl Backlog {
         }
     }
 
-    /// Closes the gaps of taken messages, and drops unused origins.
     #[cold]
     fn compact(&mut self, records: &mut Slab<MessageRecord>) {
         let bins = vec![NIL; self.bins.len()].into();

@@ -1,7 +1,5 @@
-//! Chunks of steps from the simulation to the measuring thread.
-//!
-//! The measuring thread sorts the compact steps of a chunk by rank. A chunk has a few hundred steps of each
-//! rank, so that one time measurement covers many steps with warm caches.
+//! Chunks of steps from the simulation to the measuring thread, which sorts a chunk by rank. A chunk has a few
+//! hundred steps of each rank, so one time measurement covers many steps with warm caches.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -10,7 +8,6 @@ use crate::step::{CallEnd, CompactStep, Step, StepSink};
 #[derive(Default)]
 pub(crate) struct Chunk {
     steps: Vec<CompactStep>,
-    /// Ends of calls, each with the number of earlier steps in the chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 

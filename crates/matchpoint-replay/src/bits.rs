@@ -1,4 +1,4 @@
-//! Sets of receive numbers, with one bit per number.
+//! Sets of receive numbers.
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits(Vec<u64>);

@@ -47,7 +47,6 @@ pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> b
     spent > at_first + passed * SHARES / engines.max(2 * SHARES)
 }
 
-/// Work of searches: queued entries, plus one per search.
 fn search_work(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }

@@ -76,13 +76,12 @@ impl Linked for PostedReceive {
 pub(crate) struct MessageRecord {
     pub label: Label,
     pub bytes: u64,
-    /// Lower half of the number, counted over all receives and messages.
     pub number: u32,
     pub from: u32,
     /// The next message in the bin, and the neighbors in arrival order.
     pub next: u32,
     pub older: u32,
-    /// The next newer message; in flight, the flight time in nanoseconds, at most [`NIL`].
+    /// In the queue, the next newer message; in flight, the flight time in nanoseconds, at most [`NIL`].
     pub newer: u32,
     pub protocol: Protocol,
     pub is_queued: bool,

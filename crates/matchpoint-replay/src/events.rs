@@ -13,11 +13,11 @@ pub struct RankEvents {
     pub events: Vec<(Event, Outcome)>,
 }
 
-/// The first `limit` events, about 200 bytes each, and whether there are more. With `only`, the other ranks
-/// have no events; without, `limit` counts the events of all ranks.
+/// The first `limit` events, about 200 bytes each, and whether there are more. With `only`, the other ranks have no
+/// events; without, `limit` counts the events of all ranks.
 ///
 /// # Errors
-/// The trace is damaged, or [`Progress::stop`] was called.
+/// As [`replay`](crate::replay()), except names of engines.
 pub fn events(
     trace: &dyn Trace,
     arrivals: Arrivals,

@@ -9,7 +9,6 @@ pub fn count(value: u64) -> String {
     }
 }
 
-/// A count with its noun, such as `1 call` or `2 processes`.
 pub fn counted(value: u64, word: &str) -> String {
     let plural = match value {
         1 => "",
@@ -72,7 +71,6 @@ pub fn seconds(value: f64) -> String {
     if value == 0.0 { "0 s".to_owned() } else { duration_ns(value * 1e9) }
 }
 
-/// A share: `12.3 %`, `0.0012 %`.
 pub fn share(value: f64) -> String {
     let percent = value * 100.0;
     match percent {

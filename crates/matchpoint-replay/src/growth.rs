@@ -1,5 +1,5 @@
-//! Growth of tables that each process has. Growth by a quarter leaves at most a fifth unused, doubling up to
-//! half. A replay has a dozen tables for each of up to ten thousand ranks.
+//! Growth of tables. Growth by a quarter leaves at most a fifth unused, doubling up to half. A replay has a dozen
+//! tables for each of up to ten thousand ranks.
 
 const LEAST: usize = 4;
 

@@ -5,19 +5,17 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::schedule::NEVER;
 
-/// Maximum number of newer messages that an insertion scans.
 const NEAR: usize = 8;
 
 /// Arrival time, number in the order of sends, and slot.
 type Due = (i64, u32, u32);
 
-/// Messages are usually sent in the order of arrival: insertion at the end of a sorted queue is faster than a
-/// heap. Messages that overtake more than [`NEAR`] others go to a heap.
+/// A sorted queue, faster than a heap because messages usually arrive in the order of sends. Messages that overtake
+/// more than [`NEAR`] others go to a heap.
 pub(crate) struct Inbox {
     sorted: VecDeque<Due>,
     overtaking: BinaryHeap<Reverse<Due>>,
     pushed: u32,
-    /// Arrival time of the next message, or [`NEVER`].
     next_ns: i64,
 }
 
@@ -28,7 +26,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Adds a message. Of messages with equal arrival times, the message sent first is first.
+    /// Of messages with equal arrival times, the message sent first is first.
     #[inline]
     pub fn push(&mut self, at_ns: i64, slot: u32) {
         let due = (at_ns, self.pushed, slot);

@@ -31,7 +31,6 @@ impl WildcardClass {
         usize::from(self.0)
     }
 
-    /// Wildcard classes that include the wildcards of this class.
     #[inline]
     pub fn supersets(self) -> impl Iterator<Item = WildcardClass> {
         (0..WildcardClass::COUNT as u8).filter(move |way| way & self.0 == self.0).map(WildcardClass)
@@ -57,7 +56,6 @@ impl Label {
         Label { context: membership.context, source, tag, wildcards: open_source | open_tag }
     }
 
-    /// Fields of the selector; for wild fields, those of the recorded status, if any.
     pub fn invent_envelope(self, expected: Option<StatusEnvelope>) -> Self {
         let mut label = self;
         if let (true, Some(source)) = (self.is_any_source(), expected.and_then(StatusEnvelope::source)) {
@@ -106,13 +104,11 @@ impl Label {
         (!self.is_any_source()).then_some(self.source)
     }
 
-    /// Source and tag as in a status. A wild field is 0.
     #[inline]
     pub fn source_and_tag(self) -> (u32, i32) {
         (self.source, self.tag as i32)
     }
 
-    /// MPI's matching rule: a receive with this selector accepts the message.
     #[inline]
     pub fn accepts(self, message: Label) -> bool {
         let (wildcards, same_source, same_tag) =

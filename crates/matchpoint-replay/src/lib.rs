@@ -1,7 +1,6 @@
 //! Replay of traces through matching engines.
 //!
-//! [`replay()`] determines the arrival order, executes the calls and measures the engines. [`replay()`] returns
-//! [`Measurements`], the data of every report.
+//! [`replay()`] determines the arrival order, executes the calls, measures the engines and returns [`Measurements`].
 
 #![allow(missing_docs)] // a name that explains an item needs no comment
 
@@ -16,7 +15,6 @@ mod clocks;
 mod communicators;
 mod entries;
 pub mod events;
-mod flush;
 pub mod format;
 mod growth;
 pub mod host;
@@ -30,7 +28,6 @@ pub mod measurements;
 pub mod members;
 mod observer;
 mod peers;
-mod plausible;
 mod proc_null;
 mod process;
 mod profile;

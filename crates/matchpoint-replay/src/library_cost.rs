@@ -33,7 +33,6 @@ pub struct LibraryCost {
     pub ring_message_ns: f64,
 }
 
-/// Cost of an attempt by the length of the search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Curve {
     /// Queue length, and cost with warm caches in nanoseconds; ascending.
@@ -142,7 +141,7 @@ impl Curve {
         Curve { cold_ns: mixed(named.cold_ns, any.cold_ns).max(longest), warm, empty_ns }
     }
 
-    /// Time of a search with `entries` attempts, with warm and with cold caches, in nanoseconds.
+    /// Time of a search with `entries` attempts, warm and cold, in nanoseconds.
     pub(crate) fn search(&self, entries: u64) -> (f64, f64) {
         if entries == 0 {
             return (0.0, 0.0);
@@ -151,7 +150,7 @@ impl Curve {
         (entries as f64 * low_ns, entries as f64 * high_ns)
     }
 
-    /// Time of an attempt in a search of this length, with warm and with cold caches, in nanoseconds.
+    /// Time of an attempt in a search of this length, warm and cold, in nanoseconds.
     pub fn entry(&self, length: f64) -> (f64, f64) {
         let low_ns = self.warm(length).clamp(0.0, self.cold_ns.max(0.0));
         let longest = self.warm.last().map_or(length, |&(longest, _)| longest);

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-/// Parameters of LogGP. The text form is `L=1000,o=300,g=50,G=0.1,S=65536`, in any order; each is optional.
+/// The text form is `L=1000,o=300,g=50,G=0.1,S=65536`, in any order; each is optional.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LogGp {
     /// L: latency of the wire.

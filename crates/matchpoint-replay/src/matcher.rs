@@ -3,8 +3,8 @@
 //! The matcher has hash bins with a total order, like the engine `bins`, and links the simulation's records.
 //! An engine would copy each record into 64 bytes, and a virtual call took longer than the search.
 //!
-//! The key of a bin is the context and the fields that are not wild. An arrival therefore searches one bin
-//! for each wildcard class among the posted receives. Messages are also linked in arrival order.
+//! The key of a bin is the context and the fields that are not wild, so an arrival searches one bin for each wildcard
+//! class among the posted receives. Messages are also linked in arrival order.
 //!
 //! When all processes together have very many unexpected messages, further messages join the compact
 //! [`Backlog`]. While a process has a backlog, all its new messages join the backlog, so messages outside are
@@ -15,7 +15,6 @@ use crate::entries::{Linked, MessageRecord, NIL, PostedReceive};
 use crate::label::{Label, WildcardClass};
 use crate::slab::Slab;
 
-/// Logarithms of the initial and the maximum number of bins.
 const FIRST_BITS: u32 = 4;
 const LAST_BITS: u32 = 24;
 
@@ -184,7 +183,6 @@ impl Matcher {
         Some(found.1)
     }
 
-    /// Searches one bin for each wildcard class in use.
     fn arrive_among_wildcards(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
         let mut earliest: Option<(u64, Label, (u32, u32))> = None;
         for class in message.wildcards().supersets() {
@@ -206,7 +204,7 @@ impl Matcher {
         Some(found.1)
     }
 
-    /// May move the message's record from `records` to the backlog.
+    /// May move the message's record to the backlog.
     #[inline]
     pub fn queue_message(&mut self, records: &mut Slab<MessageRecord>, slot: u32) {
         if self.backlog.is_some() || records.len() > self.records_max {
@@ -388,7 +386,6 @@ mod tests {
         }
     }
 
-    /// All, some or no messages have records.
     #[test]
     fn matcher_agrees_with_list_engine() {
         for records_max in [usize::MAX, 200, 0] {
@@ -461,7 +458,6 @@ mod tests {
                     }
                 }
                 _ => {
-                    // A slot with a record, or a recent arrival.
                     let (slot, latest) = (draw(300), number.saturating_sub(draw(100)));
                     let slot = match records.get(slot) {
                         Some(_) => Some(slot),

@@ -51,7 +51,6 @@ pub struct SiteMeasurements {
     pub receives: SiteReceives,
 }
 
-/// A place in the source code that posts receives.
 #[derive(Clone, Debug, Default)]
 pub struct PlaceMeasurements {
     pub module: String,
@@ -72,7 +71,6 @@ pub struct SiteReceives {
     pub any_tag: u64,
     /// Searches of the posted queue that found these receives, with attempts of the first engine.
     pub found: SearchCounts,
-    /// Searches of the unexpected queue for these receives.
     pub sought: SearchCounts,
 }
 
@@ -150,7 +148,7 @@ pub struct TraceFacts {
     pub calls: u64,
     /// Number of calls that the recorder omitted, according to the trace.
     pub calls_left_out: u64,
-    /// Number of recorded calls that the files no longer contain.
+    /// Number of recorded calls that the files lack.
     pub calls_cut_off: u64,
     /// Ranks that lack an unknown number of last calls, ascending. Ranks in `missing` are excluded.
     pub ended_early: Vec<u32>,
@@ -165,7 +163,7 @@ pub struct Totals {
     /// Number of posted receives, counted like sends.
     pub receives: u64,
     pub wildcards: Wildcards,
-    /// Number of sends and receives with `MPI_PROC_NULL`. Other counts exclude these operations.
+    /// Other counts exclude these operations.
     pub proc_null: u64,
     pub cancelled: u64,
     pub probes_found: u64,
@@ -185,11 +183,11 @@ pub struct Totals {
     /// 2^i to 2^(i+1) − 1 receives.
     pub compatible_runs: Vec<u64>,
     pub compatible_run_max: u64,
-    /// Number of blocks of up to [`CONFLICT_BLOCK`] consecutive arrivals at one rank. A match with a receive
-    /// posted during the block ends the block, because the block's messages were not available together.
+    /// Blocks of up to [`CONFLICT_BLOCK`] consecutive arrivals at one rank. A match with a receive posted during the
+    /// block ends the block, because the block's messages were not available together.
     pub blocks: u64,
-    /// Number of messages that would take the receive of an earlier message, if all messages of a block were
-    /// matched in parallel.
+    /// Messages that would take the receive of an earlier message, if all messages of a block were matched in
+    /// parallel.
     pub conflicts: u64,
     pub blocks_with_conflict: u64,
     /// Number of wildcard receives and probes with a recorded status.
@@ -218,11 +216,9 @@ pub struct Wildcards {
 pub struct ArrivalFacts {
     pub mode: Arrivals,
     pub loggp: LogGp,
-    /// Number of calls that could not complete in the replayed order, by reason. The simulation ended these
-    /// calls.
+    /// Number of calls that the simulation ended because they could not complete in the replayed order, by reason.
     pub ended_calls: BTreeMap<&'static str, u64>,
-    /// Number of messages that the replay invented from the receiver's calls, because the sender has no
-    /// stream.
+    /// Number of messages that the replay invented from the receiver's calls, because the sender has no stream.
     pub made_up_messages: u64,
     pub lost_messages: u64,
     /// True if recorded times limit the arrival of a message: from the entry of the send to the end of the
@@ -242,7 +238,6 @@ pub struct ArrivalFacts {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArrivalOrderResult {
     pub mode: Arrivals,
-    /// Late receives ÷ receives.
     pub unexpected_share: f64,
     pub unexpected_longest: u64,
 }
@@ -262,7 +257,7 @@ pub struct CommunicatorFacts {
 /// [`Engine::substitute`](matchpoint::Engine::substitute).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {
-    /// Name of the fallback engine at the first rank; ranks may differ.
+    /// At the first rank; ranks may differ.
     pub name: String,
     /// Number of ranks with a fallback engine in any instance.
     pub ranks: u32,
@@ -322,11 +317,9 @@ pub struct EngineAtRank {
     pub bytes: u64,
 }
 
-/// Measurements of one queue of one engine over all ranks.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct QueueMeasurements {
     pub length_max: u64,
-    /// Mean queue length at search.
     pub length_mean: f64,
     pub attempts: u64,
     pub searches: u64,
@@ -334,13 +327,11 @@ pub struct QueueMeasurements {
     /// Histogram of search hits by attempts: element 0 counts hits without attempts, element i hits with
     /// 2^(i−1) to 2^i − 1 attempts.
     pub depth_hit: Vec<u64>,
-    /// Histogram of search misses by attempts, like `depth_hit`.
     pub depth_miss: Vec<u64>,
     pub attempts_hit: u64,
     pub attempts_miss: u64,
 }
 
-/// Measurements of one rank that do not depend on the engine.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RankMeasurements {
     pub rank: u32,
@@ -364,7 +355,6 @@ pub struct RankMeasurements {
     /// Number of distinct pairs of source and tag of the receives, wildcards included, ÷ number of receives
     /// (García et al. §V).
     pub tuples_per_receive: f64,
-    /// Receives with `MPI_ANY_SOURCE`.
     #[serde(skip)]
     pub any_source: u64,
     pub posted: RankQueue,
@@ -376,7 +366,6 @@ pub struct RankMeasurements {
     pub worst_length: u64,
 }
 
-/// Lengths of one queue of one rank, the same for all engines.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RankQueue {
     pub length_max: u64,
@@ -393,7 +382,7 @@ pub struct CommunicationMatrix {
     /// Number of ranks per group; 1 if the program has few ranks.
     pub ranks_per_cell: u32,
     pub cells: u32,
-    /// Number of messages by sender (row) and receiver (column), row after row.
+    /// By sender (row) and receiver (column), row after row.
     pub messages: Vec<u64>,
     pub bytes: Vec<u64>,
 }

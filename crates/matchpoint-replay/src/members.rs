@@ -19,7 +19,7 @@ impl Members {
         Ok(Members(resolve(trace, &summarize_ranks(trace, progress)?)?, trace.present().len()))
     }
 
-    /// Communicators of one rank, by its index among the ranks with a stream.
+    /// Index: among the ranks with a stream.
     ///
     /// # Panics
     /// If the index is out of bounds.

@@ -38,7 +38,6 @@ impl Default for SharedStatistics {
     }
 }
 
-/// Number of searches of one queue, and lengths at the searches.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SearchTotals {
     pub searches: u64,
@@ -71,7 +70,6 @@ pub(crate) struct RankObserver {
     pub worst_length: u64,
     pub worst_at_ns: i64,
     pub peers: Peers,
-    /// Receives with `MPI_ANY_SOURCE`.
     pub any_source: u64,
     /// Envelopes as 64-bit hashes, which take a fifth of the memory. Two may collide.
     arrived: FxHashMap<u64, u32>,

@@ -5,15 +5,12 @@
 
 use rustc_hash::FxHashMap;
 
-/// Minimum number of senders for an array.
 const MANY: usize = 256;
 
-/// Maximum number of array elements per sender.
 const RANKS_PER_SENDER: usize = 4;
 
 #[derive(Default)]
 pub(crate) struct Peers {
-    /// Number of messages by rank of the sender, for ranks below the array's length.
     many: Vec<u32>,
     few: FxHashMap<u32, u32>,
 }

@@ -41,10 +41,8 @@ pub(crate) struct Process<'t> {
     pub collectives: FxHashMap<Context, u32>,
     pub requests: RequestTable,
     pub receives: Slab<PostedReceive>,
-    /// Unmatched messages for which the process waits as sender.
     pub waited_sends: u32,
     pub handles: FxHashMap<HandleId, u32>,
-    /// Messages in flight to the process, by slot of the simulation's table.
     pub inbox: Inbox,
     pub recorded_arrivals: Option<RecordedArrivals<'t>>,
     pub lanes: Vec<Lane>,
@@ -76,7 +74,6 @@ pub(crate) struct Lane {
 pub(crate) struct ReadCall {
     pub call: Call,
     number: u64,
-    /// Completions of a call with many completions, in less than 48 bytes each.
     compact_completions: Vec<CompletedRequest>,
 }
 
@@ -99,11 +96,8 @@ pub(crate) struct Blocked {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum BlockReason {
-    /// The lane waits for messages of the call or of the call's requests.
     Messages,
-    /// The lane waits for a message that [`Lane::probe`] matches.
     Probe,
-    /// The lane waits for other members of the collective.
     Collective,
 }
 
@@ -213,7 +207,6 @@ impl<'t> Process<'t> {
         self.recent = (CommId::WORLD, self.comms[&CommId::WORLD]);
     }
 
-    /// Reads the next call of every lane that is not blocked. The limit is [`CALLS_READ_MAX`] calls.
     #[inline(always)]
     pub fn read_next_calls(&mut self) -> Result<(), TraceError> {
         if let [lane] = &mut self.lanes[..] {
@@ -273,7 +266,6 @@ impl<'t> Process<'t> {
         Ok(self.assign_to_lane(read, is_present))
     }
 
-    /// Adds a call to the lane of its thread, or ends the stream.
     fn assign_to_lane(&mut self, mut read: Box<ReadCall>, is_present: bool) -> bool {
         self.is_exhausted = !is_present;
         if is_present {

@@ -45,9 +45,7 @@ struct Counters(Vec<Counter>);
 
 #[derive(Default)]
 struct Counter {
-    /// Mapped context ids, numbered in the order of the contexts' first entries.
     numbers: FxHashMap<ContextId, u64>,
-    /// Receives and messages, by mapped context id and source.
     sources: FxHashMap<(u64, Rank), (u64, u64)>,
 }
 

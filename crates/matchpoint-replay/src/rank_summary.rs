@@ -82,7 +82,7 @@ pub(crate) fn summarize_ranks(
     Ok(summaries)
 }
 
-/// Lists of members, stored once: thousands of ranks may list all ranks.
+/// Lists of members, stored once, because thousands of ranks may list all ranks.
 #[derive(Default)]
 pub(crate) struct MemberLists {
     lists: Mutex<ListSet>,
@@ -95,7 +95,6 @@ struct ListSet {
     in_use: usize,
 }
 
-/// Maximum number of stored lists that no call uses.
 const LISTS_UNUSED: usize = 1024;
 
 impl ListSet {
@@ -202,7 +201,6 @@ impl RankSummary {
     }
 
     fn keep(&mut self, call: &Call, lists: &MemberLists) {
-        // A rank beyond the limit keeps no calls.
         if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_CALLS_MAX {
             self.membership_calls = None;
         } else if let Some(kept) = &mut self.membership_calls {
@@ -211,7 +209,6 @@ impl RankSummary {
     }
 }
 
-/// Membership calls of one rank, either stored or read again.
 pub(crate) enum MembershipCalls<'a> {
     Kept(std::slice::Iter<'a, MembershipCall>),
     Read {
@@ -223,7 +220,6 @@ pub(crate) enum MembershipCalls<'a> {
 }
 
 impl<'a> MembershipCalls<'a> {
-    /// All ranks are read again if one rank had too many membership calls.
     pub fn of(
         trace: &'a dyn Trace,
         summaries: &'a [RankSummary],
@@ -256,7 +252,6 @@ impl<'a> MembershipCalls<'a> {
     }
 }
 
-/// Passes only calls with new information about members.
 #[derive(Default)]
 pub(crate) struct MembershipFilter {
     recent: VecDeque<Action>,
@@ -302,8 +297,7 @@ impl MembershipFilter {
         is_picked
     }
 
-    /// True if the program made the same query since the creation of the communicator. Programs query their
-    /// rank in loops, so the cache is looked up first.
+    /// Programs query their rank in loops.
     fn is_repeated(&mut self, action: &Action, queried: CommId) -> bool {
         let picked = self.picked;
         if self.queries.of(queried, action).is_some_and(|at| picked - at <= RECENT_CALLS) {

@@ -88,7 +88,6 @@ fn of_rank(
     Ok(AssignedArrivals { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
 }
 
-/// A [`Match`] with times in the clock of the calls.
 #[derive(Clone, Copy)]
 struct ObservedMatch {
     posted_ns: i64,
@@ -120,7 +119,6 @@ struct Assignment<'a> {
     process: usize,
     rank: u32,
     matches: Vec<ObservedMatch>,
-    /// Number of matches posted before the current call.
     passed: usize,
     comms: FxHashMap<CommId, Membership>,
     created: usize,

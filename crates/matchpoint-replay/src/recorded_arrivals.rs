@@ -51,10 +51,8 @@ impl<'t> RecordedArrivals<'t> {
         true
     }
 
-    /// Time of the next arrival in the clock of the process, and slot of the message.
     pub fn next(&mut self) -> Option<(i64, u32)> {
-        // The constructor read all arrivals without errors. If the file is damaged later, its arrivals end
-        // here.
+        // The constructor read all arrivals without errors. The arrivals of a file damaged later end here.
         let next = self.list.peek()?.as_ref().ok()?;
         let waiting = self.waiting.get_mut(&key(next))?;
         let slot = waiting.pop_front()?;
@@ -66,7 +64,6 @@ impl<'t> RecordedArrivals<'t> {
         Some((self.last_ns, slot))
     }
 
-    /// Skips the next arrival. Returns false if no sent message waits.
     pub fn skip_next(&mut self) -> bool {
         if self.waiting.is_empty() {
             return false;

@@ -14,8 +14,7 @@ use crate::bits::Bits;
 use crate::clocks::Clocks;
 use crate::communicators::{self, Communicators};
 use crate::library_cost::{self, LibraryCost};
-use crate::loggp::Delays;
-use crate::loggp::LogGp;
+use crate::loggp::{Delays, LogGp};
 use crate::measure::Measurer;
 use crate::measurements::*;
 use crate::proc_null::{self, NullReceives};
@@ -280,7 +279,7 @@ impl ReplayInputs<'_> {
             matrix: tally.matrix,
             host: crate::host::host(),
             timings: measurer.timings(),
-            implausible_times: crate::plausible::implausible_times(self.summaries, self.clocks),
+            implausible_times: crate::clocks::implausible_times(self.summaries, self.clocks),
             sites,
             places: Vec::new(),
         }

@@ -16,7 +16,6 @@ const DENSE: usize = 4096;
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub kind: RequestKind,
-    /// Number of pending operations (see [`RequestState`]).
     ends: u8,
     completed_ns: i64,
     pub waiter: Option<u16>,
@@ -27,7 +26,6 @@ pub(crate) struct Request {
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// Free slot, with the index of the next free slot.
     None(u32),
     Send(SentMessage),
     /// A send to a destination without a stream.

@@ -53,7 +53,6 @@ impl Schedule {
         self.rows[0][process / WIDE][process % WIDE].at_ns
     }
 
-    /// Removes the next time of a process until the next [`pull_forward`](Self::pull_forward).
     #[inline]
     pub fn take(&mut self, process: usize) {
         let mut entry = process;

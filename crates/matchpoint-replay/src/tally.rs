@@ -36,7 +36,6 @@ pub(crate) struct Tally {
     posted: Vec<u64>,
     /// Process and call site of the current call; call site 0 is unknown.
     calling: (u32, u64),
-    /// Index + 1 in `sites`, by process and return address.
     site_of: FxHashMap<(u32, u64), u32>,
     pub sites: Vec<(u32, u64, SiteReceives)>,
     tags: FxHashMap<i32, u64>,

@@ -1,4 +1,4 @@
-//! Queue length over time in bounded memory: during a long replay, intervals are merged in pairs.
+//! Queue length over time in bounded memory: in a long replay, intervals are merged in pairs.
 
 use crate::measurements::RankQueue;
 

@@ -40,7 +40,6 @@ pub struct Flow {
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matching {
-    /// Number of posts, arrivals and probes.
     pub operations: u64,
     /// Attempts by engine; `None` after the engine's table was full.
     pub attempts: Vec<Option<u64>>,

@@ -22,7 +22,6 @@ pub enum Kind {
 pub struct Column {
     pub name: &'static str,
     pub kind: Kind,
-    /// Whether every call has a value.
     pub required: bool,
 }
 

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Search cost of one pair of ranks, or medians of several pairs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SearchCost {
     #[serde(default = "one")]

@@ -75,7 +75,6 @@ fn raw_phase(phase: &Phase) -> Option<RawPhase> {
     Some(RawPhase { keys: keys.as_ptr().cast(), count: keys.len(), first_number, kind, form })
 }
 
-/// An engine or a stand-in, and a pool of requests.
 pub struct Player(NonNull<c_void>);
 
 impl Player {

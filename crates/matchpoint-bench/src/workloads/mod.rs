@@ -3,7 +3,6 @@
 //! `docs/reference/bench.md` defines each workload. All use one thread, the random numbers of
 //! [`SEED`](crate::random::SEED), and one context (except `contexts`).
 
-mod exchange;
 mod posted;
 pub mod trace;
 mod unexpected;
@@ -16,9 +15,7 @@ use crate::script::{Key, Part, Script};
 #[derive(Debug)]
 pub struct Workload {
     pub name: &'static str,
-    /// One line of text.
     pub summary: &'static str,
-    /// Meaning of the size.
     pub counts: &'static str,
     pub sizes: &'static [usize],
     /// Minimum and maximum size.
@@ -144,7 +141,7 @@ pub static WORKLOADS: &[Workload] = &[
         counts: "neighbours",
         sizes: &[26],
         limits: (1, 1 << 16),
-        build: exchange::halo,
+        build: posted::halo,
     },
     Workload {
         name: "masks",

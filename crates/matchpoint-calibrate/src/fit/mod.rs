@@ -8,7 +8,6 @@ pub mod parameters;
 pub mod protocols;
 pub mod rates;
 pub mod robust;
-mod squares;
 
 use serde::Serialize;
 
@@ -55,7 +54,6 @@ impl Range {
         self.low <= 0.0
     }
 
-    /// The interval of the parameter's reciprocal.
     pub fn inverse(&self) -> Range {
         Range { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
     }

@@ -12,7 +12,6 @@ use crate::plan::{Measurement, Part, PostOrder};
 use crate::raw::{Raw, Repeated};
 use crate::typical::median;
 
-/// Transport between two processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
     pub placement: Locality,
@@ -68,7 +67,6 @@ pub struct LogP {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parameters {
-    /// Nearest locality first.
     pub links: Vec<Link>,
     /// Cost of queue searches, γ.
     pub search: Option<Search>,
@@ -150,7 +148,6 @@ fn warn_of_unbounded(found: &mut Parameters) {
     }));
 }
 
-/// Sizes and times of a locality, of all rounds or of one round.
 fn points(measured: &Measurements<'_>, placement: Locality, round: Option<usize>) -> Vec<Point> {
     let here = measured.of_part(Part::Sizes).filter(|one| one.measurement.placement == Some(placement));
     let point = |one: &Repeated| Some(Point { bytes: one.measurement.bytes, time_s: one.time_s(round)? });
@@ -274,7 +271,6 @@ fn warn_of_names(
     }
 }
 
-/// The report warns above this residual scale.
 const SCATTER: f64 = 0.25;
 
 fn warn_of_segments(placement: Locality, segments: &[Segment], warnings: &mut Vec<String>) {
@@ -349,7 +345,6 @@ fn beyond_equal(
     found.collect()
 }
 
-/// Cost of an entry for one number of messages.
 fn each_s(difference: &Difference) -> f64 {
     (difference.with_s - difference.without_s) / difference.amount
 }
@@ -422,7 +417,6 @@ const COST_RATIO_MIN: f64 = 1.5;
 /// the time of reverse order. From this ratio on, little is hidden.
 const SEARCH_RATIO_MIN: f64 = 4.0;
 
-/// Differences that search dominates; all differences if search dominates fewer than two.
 fn dominated_by_search(all: &[(u32, Difference)]) -> Vec<(u32, Difference)> {
     let is_search = |(_, one): &&(u32, Difference)| one.with_s >= SEARCH_RATIO_MIN * one.without_s;
     let some: Vec<(u32, Difference)> = all.iter().filter(is_search).copied().collect();

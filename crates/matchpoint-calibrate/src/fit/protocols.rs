@@ -20,17 +20,13 @@ pub struct Point {
 /// A range of sizes with one line: a protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// The protocol.
     pub protocol: Protocol,
-    /// Smallest and largest measured size.
     pub bytes: (u32, u32),
     /// α, in seconds.
     pub alpha_s: Range,
     /// β = 1 ÷ R_b, in seconds per byte.
     pub beta_s_per_byte: Range,
-    /// Relative residual of each size.
     pub residuals: Vec<(u32, f64)>,
-    /// Robust standard deviation of the residuals.
     pub scale: f64,
 }
 
@@ -159,7 +155,6 @@ fn miss(three: &[Point]) -> f64 {
     (three[1].time_s - between) / three[1].time_s / (1.0 + right.powi(2) + (1.0 - right).powi(2)).sqrt()
 }
 
-/// Costs of a line through consecutive points.
 struct Costs {
     points: usize,
     costs: Vec<f64>,

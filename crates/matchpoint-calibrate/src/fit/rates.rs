@@ -14,7 +14,6 @@ pub struct Shared {
     pub time_s: f64,
 }
 
-/// Result for R_N.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NodeRate {
     /// Bytes per second.

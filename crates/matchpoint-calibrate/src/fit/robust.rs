@@ -7,8 +7,6 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::squares::{Columns, Solution, solve};
-
 pub const CONFIDENCE: f64 = 0.95;
 
 /// 95 % of the efficiency of least squares for normal residuals.
@@ -19,7 +17,6 @@ const MAD: f64 = 1.4826;
 
 const STEPS: usize = 60;
 
-/// `time_s` ≈ Σ term × parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub terms: Vec<f64>,
@@ -52,7 +49,6 @@ pub struct Fit {
     pub parameters: Vec<f64>,
     /// Half width of each interval; infinite with no more rows than parameters.
     pub margins: Vec<f64>,
-    /// Relative residuals.
     pub residuals: Vec<f64>,
     /// Robust standard deviation of the residuals.
     pub scale: f64,
@@ -139,6 +135,79 @@ pub fn student(free: f64) -> f64 {
 pub fn loss(residual: f64, scale: f64) -> f64 {
     let size = residual.abs() / scale;
     if size <= HUBER { size * size / 2.0 } else { HUBER * (size - HUBER / 2.0) }
+}
+
+/// A column per parameter, a number per row.
+pub type Columns = Vec<Vec<f64>>;
+
+/// Columns with a smaller relative remainder are dependent.
+const SINGULAR: f64 = 1e-9;
+
+/// Parameters, and their variances relative to a residual's: the diagonal of (XᵀX)⁻¹.
+pub struct Solution {
+    pub parameters: Vec<f64>,
+    pub variances: Vec<f64>,
+}
+
+/// Minimizes Σ weight × (target − Σ column × parameter)² by modified Gram-Schmidt (Björck, Numerical Methods for Least
+/// Squares Problems, §2.4). `None` for dependent columns. The fits have at most two columns, and libraries need a newer
+/// compiler and thirty crates.
+pub fn solve(columns: &Columns, target: &[f64], weights: &[f64]) -> Option<Solution> {
+    let count = columns.len();
+    let weighted = |values: &[f64]| -> Vec<f64> {
+        values.iter().zip(weights).map(|(value, weight)| value * weight.sqrt()).collect()
+    };
+    let mut orthogonal: Columns = columns.iter().map(|column| weighted(column)).collect();
+    let mut rest = weighted(target);
+    // The triangle is stored by rows; the target is an additional column.
+    let mut triangle = vec![vec![0.0; count]; count];
+    let mut right = vec![0.0; count];
+    for at in 0..count {
+        let whole = dot(&weighted(&columns[at]), &weighted(&columns[at])).sqrt();
+        let length = dot(&orthogonal[at], &orthogonal[at]).sqrt();
+        if length.is_nan() || length <= SINGULAR * whole {
+            return None;
+        }
+        let unit: Vec<f64> = orthogonal[at].iter().map(|value| value / length).collect();
+        triangle[at][at] = length;
+        for later in at + 1..count {
+            triangle[at][later] = without(&mut orthogonal[later], &unit);
+        }
+        right[at] = without(&mut rest, &unit);
+    }
+    let parameters = back(&triangle, &right);
+    // The variances are the squared lengths of the inverse's rows.
+    let mut variances = vec![0.0; count];
+    for at in 0..count {
+        let mut one = vec![0.0; count];
+        one[at] = 1.0;
+        for (variance, entry) in variances.iter_mut().zip(back(&triangle, &one)) {
+            *variance += entry * entry;
+        }
+    }
+    Some(Solution { parameters, variances })
+}
+
+fn dot(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(one, other)| one * other).sum()
+}
+
+/// Subtracts the projection on a unit vector; returns its length.
+fn without(column: &mut [f64], unit: &[f64]) -> f64 {
+    let share = dot(column, unit);
+    for (value, part) in column.iter_mut().zip(unit) {
+        *value -= share * part;
+    }
+    share
+}
+
+fn back(triangle: &Columns, right: &[f64]) -> Vec<f64> {
+    let mut solved = right.to_vec();
+    for at in (0..solved.len()).rev() {
+        let known: f64 = (at + 1..solved.len()).map(|later| triangle[at][later] * solved[later]).sum();
+        solved[at] = (right[at] - known) / triangle[at][at];
+    }
+    solved
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@
 
 pub mod measured;
 pub mod models;
-mod operation;
 pub mod played;
 pub mod searched;
 mod validated;
 
-pub use self::operation::{Asked, Operation, volume_attempts};
+pub use self::measured::{Asked, Operation, volume_attempts};
 pub use self::validated::{
     Application, Job, Judgement, ModelError, Modelled, Row, Searched, Step, Times, Validated, Worst,
 };

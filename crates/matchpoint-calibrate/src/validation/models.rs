@@ -48,7 +48,6 @@ pub fn exchange(
     })
 }
 
-/// The time of the attempts, by rank and end of the interval.
 fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Vec<[f64; 3]>, Missing> {
     let of = |(&attempts, &received): (&u64, &u64)| {
         let [shortest, value, longest] = End::ALL.map(|end| setting.machine.attempt_s(received, end));

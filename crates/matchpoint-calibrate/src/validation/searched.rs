@@ -35,7 +35,6 @@ impl Waiting {
     }
 }
 
-/// Attempts of all ranks in several exchanges.
 pub struct AttemptCounts {
     /// Receiving ranks, and the number of their messages.
     received: Vec<(u32, u32)>,
@@ -45,7 +44,6 @@ pub struct AttemptCounts {
 }
 
 impl AttemptCounts {
-    /// All `exchanges` have the same ranks.
     pub fn of(exchanges: &[Vec<Arrived>]) -> AttemptCounts {
         let first = exchanges.first().map_or(&[][..], Vec::as_slice);
         let received = first.iter().map(|arrived| (arrived.rank, arrived.places.len() as u32)).collect();

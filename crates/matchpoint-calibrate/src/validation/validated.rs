@@ -35,13 +35,10 @@ pub enum Application {
     Spmv,
     Spgemm,
     Gather,
-    /// Algorithm 1 with receives in the order of the messages.
     #[serde(rename = "high_volume_equal")]
     VolumeEqual,
-    /// Algorithm 1 with receives in reversed order.
     #[serde(rename = "high_volume_reversed")]
     VolumeReversed,
-    /// Algorithm 1 with receives in random order.
     #[serde(rename = "high_volume_random")]
     VolumeRandom,
 }
@@ -56,7 +53,6 @@ impl Application {
         Application::VolumeRandom,
     ];
 
-    /// Whether the operation is algorithm 1 of the paper.
     pub const fn is_volume(self) -> bool {
         matches!(self, Application::VolumeEqual | Application::VolumeReversed | Application::VolumeRandom)
     }
@@ -119,7 +115,6 @@ pub struct Row {
     pub played: Option<u32>,
     pub messages: u64,
     pub bytes: u64,
-    /// Largest number of messages that a rank received.
     pub received: u32,
     pub measured: Times,
     /// Times with reversed receives. `None`: HighVolumePingPong, which has separate operations.
@@ -127,20 +122,16 @@ pub struct Row {
     pub modelled: Modelled,
     /// Parts of the time of [`Step::Contention`].
     pub split: Split,
-    /// The time of [`Step::Contention`] at both ends of the intervals of the parameters.
     pub interval: (f64, f64),
     pub searched: Option<Searched>,
 }
 
-/// Times of the repetitions of an operation, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Times {
     /// Typical time of an uninterrupted repetition, as in a calibration.
     pub typical_s: f64,
     pub median_s: f64,
-    /// First quartile.
     pub low_s: f64,
-    /// Third quartile.
     pub high_s: f64,
     pub repetitions: usize,
 }
@@ -185,9 +176,7 @@ pub struct Searched {
 pub struct Judgement {
     pub application: Application,
     pub rows: usize,
-    /// Errors in the order of [`Step::ALL`]. `None`: some rows lack the model.
     pub errors: [Option<ModelError>; 6],
-    /// Number of measured times within the interval of [`Step::Contention`].
     pub within: usize,
     /// Sentences with reasons why a model is not better than the previous model.
     pub reasons: Vec<String>,

@@ -6,9 +6,8 @@ use std::path::Path;
 use matchpoint_bench::{Job, Results};
 use serde_json::Value;
 
-use crate::distinct;
 use crate::failure::Failure;
-use crate::output::{OutputId, Outputs, columns};
+use crate::output::{self, OutputId, Outputs, columns};
 use crate::report::bench::plot;
 use crate::report::chart::alone;
 use crate::report::document::Document;
@@ -23,7 +22,7 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn prepare([csv, json, plot]: [Option<&Path>; 3]) -> Result<Self, Failure> {
-        distinct::check_distinct(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
+        output::check_distinct(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
         let mut outputs = Outputs::default();
         let (csv, json) = (outputs.reserve_if(csv)?, outputs.reserve_if(json)?);
         let mut drawn = None;

@@ -16,9 +16,8 @@ use self::finding::{BROKEN, Finding, Findings, UNABLE};
 use self::isolated::Trail;
 use crate::cli::Check;
 use crate::failure::Failure;
-use crate::lines::ProgressLines;
 use crate::output::{OutputId, Outputs, print};
-use crate::progress::bar;
+use crate::progress::{ProgressLines, bar};
 use crate::report::schema;
 
 pub fn run(arguments: &Check) -> Result<(), Failure> {

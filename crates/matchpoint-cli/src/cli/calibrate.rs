@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use matchpoint_calibrate::plan::ROUNDS;
 
-use super::number::whole_number_parser;
-use super::size::{bytes, seconds};
+use super::number::{bytes, seconds, whole_number_parser};
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint calibrate -- mpiexec -n 2

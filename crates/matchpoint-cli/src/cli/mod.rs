@@ -5,7 +5,6 @@ mod bench;
 mod calibrate;
 mod check;
 mod convert;
-mod dashes;
 mod engines;
 mod generate;
 mod number;
@@ -13,14 +12,15 @@ mod predict;
 mod profile;
 mod record;
 mod run;
-mod size;
 mod top;
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use matchpoint::engines::{REGISTRY, Spec, known_specs};
 use matchpoint_replay::analysis::stand_in::bare;
+use matchpoint_replay::format;
 
 pub use analyze::Analyze;
 pub use bench::{
@@ -101,8 +101,7 @@ pub fn parse() -> Cli {
     let words: Vec<OsString> = std::env::args_os().collect();
     try_parse(&words).unwrap_or_else(|error| {
         let words = words.get(1..).unwrap_or_default();
-        if let Some(problem) =
-            dashes::missing_dashes(&error, words).or_else(|| bench::missing_option(&error, words))
+        if let Some(problem) = missing_dashes(&error, words).or_else(|| bench::missing_option(&error, words))
         {
             crate::failure::print(&problem);
             std::process::exit(error.exit_code());
@@ -156,6 +155,35 @@ fn engine_of_processor(name: &str) -> Result<String, String> {
         return Err(format!("processes of a job cannot use '{kind}': it needs a graphics card"));
     }
     engine_name(name)
+}
+
+const STARTERS: &[&[&str]] = &[&["record"], &["run"], &["calibrate"], &["predict", "validate"]];
+
+/// The error and its hint, if `--` is missing. `words` are the arguments after the program's name.
+fn missing_dashes(error: &Error, words: &[OsString]) -> Option<String> {
+    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some() {
+        return None;
+    }
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = STARTERS
+        .iter()
+        .find(|names| words.iter().zip(**names).filter(|(a, b)| a == b).count() == names.len())?;
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
+    let name = format!("matchpoint {}", command.join(" "));
+    if unknown.starts_with('-') {
+        return Some(format!(
+            "{name} has no option '{unknown}'\nhint: for an option of the launcher, use {name} -- mpiexec {unknown} …"
+        ));
+    }
+    let at = words.iter().position(|word| word == unknown)?;
+    let quoted =
+        |words: &[String]| words.iter().map(|word| format::shell_word(word)).collect::<Vec<_>>().join(" ");
+    let behind: Vec<String> = words[at..].iter().filter(|word| *word != "--").cloned().collect();
+    Some(format!(
+        "'--' is missing before the launcher '{unknown}'\nhint: use matchpoint {} -- {}",
+        quoted(&words[..at]),
+        quoted(&behind)
+    ))
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@ use matchpoint_model::SearchOrder;
 use matchpoint_replay::{Arrivals, LogGp};
 
 use super::engine_or_all;
-use super::number::{at_least, whole_number_parser};
-use super::size::seconds;
+use super::number::{at_least, seconds, whole_number_parser};
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint predict spmv A.mtx --machine blue-waters --processes 512

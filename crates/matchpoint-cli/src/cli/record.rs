@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::size::bytes;
+use super::number::bytes;
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint record -- mpiexec -n 8 ./app input.dat

@@ -14,15 +14,13 @@ use matchpoint_trace::{Function, Trace, dumpi, native};
 use tempfile::{Builder, TempDir};
 
 use super::origin::Origin;
-use super::ranks::{each_call, each_rank};
-use super::written::{Written, failed};
+use super::ranks::{Written, each_call, each_rank, failed};
 use crate::cli::Format;
 use crate::failure::{Failure, folder_of};
 use crate::progress;
 
 const PREFIX: &str = "dumpi";
 
-/// A folder that is complete or absent. The folder is filled under a temporary name, and then renamed.
 pub(super) struct Folder {
     path: PathBuf,
     staged: TempDir,

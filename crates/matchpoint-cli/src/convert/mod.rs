@@ -6,20 +6,18 @@ mod origin;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod ranks;
-mod written;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use matchpoint_replay::Progress;
-use matchpoint_replay::format;
+use matchpoint_replay::{Progress, format};
 use matchpoint_trace::{Trace, open};
 
 use self::folder::Folder;
 use self::origin::Origin;
-use self::written::{Written, failed};
+use self::ranks::{Written, failed};
 use crate::absent::print_missing_ranks;
 use crate::analyze::stop_on_interrupt;
 use crate::cli::{Convert, Format};

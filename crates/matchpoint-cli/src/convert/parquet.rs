@@ -19,7 +19,7 @@ use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use super::origin::Origin;
 use super::ranks::each_row;
 
-/// Rows of a group: the default of DuckDB, some dozen megabytes of memory.
+/// The default of DuckDB, some dozen megabytes of memory.
 const GROUP_ROWS: usize = 122_880;
 /// Maximum number of list elements in a group, because an MPI call may have many requests.
 const GROUP_ELEMENTS: usize = 2 << 20;

@@ -5,14 +5,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_replay::Progress;
 use matchpoint_trace::columns::Row;
-use matchpoint_trace::{Call, Trace};
+use matchpoint_trace::{Call, Trace, TraceError};
 use rayon::prelude::*;
 
 use super::origin::Origin;
+use crate::failure::Failure;
 
 const CALLS_PER_CHECK: u64 = 4096;
 
-/// Passes every call of a rank to `take`. Returns the number of calls.
+/// Returns the number of calls.
 pub(super) fn each_call(
     trace: &dyn Trace,
     origin: &Origin,
@@ -41,7 +42,7 @@ pub(super) fn each_call(
     Ok(calls)
 }
 
-/// Passes every call of the trace to `take`, as a row of the table of calls. Returns the number of rows.
+/// Passes rows of the table of calls, and returns their number.
 pub(super) fn each_row(
     trace: &dyn Trace,
     origin: &Origin,
@@ -60,11 +61,28 @@ pub(super) fn each_row(
     Ok(rows)
 }
 
-/// Calls `work` with the index and the number of every rank, in parallel. The results are in the order of ranks. After
-/// an error, no further rank starts.
+/// The results are in the order of ranks. After an error, no further rank starts.
 pub(super) fn each_rank<T: Send, E: Send>(
     trace: &dyn Trace,
     work: impl Fn(usize, u32) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
     trace.present().par_iter().enumerate().map(|(index, &rank)| work(index, rank)).collect()
+}
+
+pub(super) struct Written {
+    pub calls: u64,
+    pub notes: Vec<String>,
+}
+
+pub(super) fn failed(
+    progress: &Progress,
+    error: &io::Error,
+    writing: impl Fn(&io::Error) -> Failure,
+) -> Failure {
+    let of_trace = error.get_ref().is_some_and(|error| error.is::<TraceError>());
+    match error.kind() {
+        _ if progress.stopped() => Failure::Interrupted,
+        _ if of_trace => Failure::Message(error.to_string()),
+        _ => writing(error),
+    }
 }

@@ -50,19 +50,15 @@ struct Files {
     interpolation: Option<PathBuf>,
 }
 
-/// Files of a hierarchy, finest level first.
 pub(super) struct Hierarchy {
     levels: Vec<Files>,
 }
 
 pub(super) struct Product {
-    /// 0 is the finest level.
     pub level: usize,
     pub operation: &'static str,
-    /// At most the number of rows of the level.
     pub processes: NonZeroU32,
     pub exchange: Exchange,
-    /// Number of rows and entries of the matrix.
     pub of_matrix: (u64, u64),
 }
 

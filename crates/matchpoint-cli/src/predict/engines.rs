@@ -53,7 +53,6 @@ fn at_one(placement: &Placement, row: &Row, name: &str) -> Result<EngineRow, Nam
     })
 }
 
-/// Memory of an engine after one message from every other process.
 pub(super) fn memory(name: &str, processes: NonZeroU32, per_node: u64) -> Result<EngineRow, Failure> {
     let full_name = at_process(name, 0, processes.get().into());
     let bytes =

@@ -59,7 +59,6 @@ impl<'a> Matrix<'a> {
         Err(self.wrong(&format!("{rows} rows and {columns} columns, but the product needs a square matrix")))
     }
 
-    /// The owner of each row, from a file or in consecutive blocks.
     pub fn partition(&self, listed: Option<&Path>, processes: NonZeroU32) -> Result<Partition, Failure> {
         let rows = self.header().rows;
         let Some(path) = listed else {
@@ -70,7 +69,6 @@ impl<'a> Matrix<'a> {
         Partition::listed(BufReader::new(file), rows, processes).map_err(wrong)
     }
 
-    /// Reads all entries, and passes each to `needs`. Counts the entries of each row.
     pub fn read(mut self, needs: &mut [Needs]) -> Result<RowSizes, Failure> {
         self.reader.check_enough_entries().map_err(failure)?;
         let sizes = self.count(needs)?;
@@ -130,7 +128,7 @@ pub fn spmv(
     Ok((exchanges(needs, |_| sizes.element(), progress)?, entries))
 }
 
-/// The messages of a product of two matrices, for each pair of row partitions. Without a second matrix, of the square.
+/// Without a second matrix, of the square.
 pub fn spgemm(
     first: Matrix<'_>,
     second: Option<Matrix<'_>>,

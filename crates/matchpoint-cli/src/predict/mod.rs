@@ -33,7 +33,7 @@ pub fn run(arguments: &Predict) -> Result<(), Failure> {
         PredictWhat::Figures(arguments) => figures::draw(arguments),
         PredictWhat::Validate(arguments) => deliver(&arguments.on, || {
             let of = validate::validate(arguments)?;
-            Ok((validation::document::document(&of), validation::json::document(&of)))
+            Ok((validation::document(&of), validation::json(&of)))
         }),
         PredictWhat::Spmv(Spmv { product: Product { on, .. }, .. })
         | PredictWhat::Spgemm(Spgemm { product: Product { on, .. }, .. })
@@ -48,7 +48,7 @@ pub fn run(arguments: &Predict) -> Result<(), Failure> {
 
 fn predicted(arguments: &Predict, progress: &Progress) -> Result<(Document, Value), Failure> {
     let of = predict(arguments, progress)?;
-    Ok((prediction::document::document(&of), prediction::json::document(&of)))
+    Ok((prediction::document(&of), prediction::json(&of)))
 }
 
 /// # Errors

@@ -3,7 +3,6 @@
 use matchpoint_model::{Exchange, Layout, Machine, Prediction};
 use serde::Serialize;
 
-/// Name of the row with the MPI library of the machine.
 pub const LIBRARY: &str = "MPI library";
 
 #[derive(Clone, Debug)]
@@ -15,7 +14,6 @@ pub struct Predicted {
     pub searched: String,
     /// Meaning of a row: `processes`, `level` or `phase`.
     pub row_name: &'static str,
-    /// Rows, each about one exchange. Empty for a trace without messages.
     pub rows: Vec<Row>,
     /// The answer if no row has a message.
     pub without_messages: String,
@@ -28,7 +26,6 @@ pub struct Row {
     /// A number of processes, a level, or a phase.
     pub name: String,
     pub operation: &'static str,
-    /// Number of rows and entries of the matrix.
     pub matrix: Option<(u64, u64)>,
     pub layout: Layout,
     pub messages: u64,
@@ -62,7 +59,7 @@ pub struct EngineRow {
     pub processes: u32,
     /// Messages at the process that receives most.
     pub messages: u64,
-    /// Attempts if messages arrive in reversed order. `None`: the engine did not run.
+    /// `None`: the engine did not run.
     pub attempts_reversed: Option<u64>,
     pub attempts_in_order: Option<u64>,
     /// Attempts at all ranks with the messages of the trace.
@@ -70,9 +67,7 @@ pub struct EngineRow {
     /// Matching time of a trace at the slowest process, in seconds: low, likely, high.
     pub time_s: Option<[f64; 3]>,
     pub time_from: Option<&'static str>,
-    /// Memory of all engines on a node, in bytes.
     pub node_bytes: Option<u64>,
-    /// Memory of all engines on a node after a message from every other process, in bytes. `None`: the engine did not
-    /// run.
+    /// After a message from every other process.
     pub node_bytes_all_peers: Option<u64>,
 }

@@ -107,7 +107,6 @@ pub(super) fn searched(order: SearchOrder) -> String {
     words.to_owned()
 }
 
-/// `rows` of the matrix. `exchanged` for each number of processes, and the entries of the matrix.
 fn predicted(
     command: &'static str,
     factors: String,

@@ -54,7 +54,6 @@ fn measure(
     Ok(traffic(trace.as_ref(), &options, classes, progress)?)
 }
 
-/// The sizes at which a link changes its protocol.
 fn size_limits(placement: &Placement) -> Vec<u64> {
     let links = Locality::ALL.map(|locality| placement.machine.link(locality));
     let mut limits: Vec<u64> =
@@ -149,7 +148,6 @@ impl Traced<'_> {
         Ok(Row::new(name, "trace", self.placement.layout(ranks), &exchange, prediction))
     }
 
-    /// The times of the present processes, at the indexes of all ranks.
     fn by_rank(&self, times: &[[f64; 3]]) -> Times {
         let mut known = vec![[0.0; 3]; self.measured.trace.ranks as usize];
         for (rank, time) in self.measured.ranks.iter().zip(times) {
@@ -167,7 +165,6 @@ impl Traced<'_> {
         times.collect()
     }
 
-    /// The part of a process's matching time in a phase, estimated by calls and attempts.
     fn part(&self, engine: usize, phase: usize, process: usize) -> f64 {
         let work = |phase: &PhaseTraffic| {
             let matching = &phase.matching[process];
@@ -199,7 +196,7 @@ impl Traced<'_> {
         }
     }
 
-    /// The row of the MPI library of the machine, which searches as `list`. `None`: `list` was not replayed.
+    /// `None`: `list` was not replayed.
     fn library(&self) -> Result<Option<EngineRow>, Failure> {
         let (machine, engines) = (&self.placement.machine, &self.measured.engines);
         let list = engines.iter().find(|engine| engine.name == "list");
@@ -218,7 +215,6 @@ impl Traced<'_> {
         Ok(Some(EngineRow { engine: LIBRARY.to_owned(), node_bytes: None, ..row }))
     }
 
-    /// Memory of every engine on a node of this number of processes.
     fn elsewhere(&self, processes: NonZeroU32) -> Result<Vec<EngineRow>, Failure> {
         let of = |name: &String| engines::memory(name, processes, self.placement.per_node(processes.get()));
         expand_all(&self.arguments.engines).iter().map(of).collect()
@@ -267,7 +263,7 @@ impl Traced<'_> {
     }
 }
 
-/// Seconds with warm caches, likely, and with cold caches.
+/// Seconds.
 fn warm_to_cold(rank: &EngineAtRank) -> [f64; 3] {
     let (low, high) = (rank.match_ns.min(rank.match_cold_ns), rank.match_ns.max(rank.match_cold_ns));
     [low, geometric_mean(low, high), high].map(|ns| ns * 1e-9)

@@ -22,7 +22,6 @@ pub struct Column {
     pub values: Values,
 }
 
-/// A table with equally long columns.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Columns(pub Vec<Column>);
 
@@ -109,7 +108,6 @@ impl Columns {
         self.0.first().map_or(0, |column| column.values.len())
     }
 
-    /// A JSON object for each row.
     pub fn objects(&self) -> Vec<Map<String, Value>> {
         let object = |row| self.0.iter().map(|of| (of.name.clone(), of.values.cell(row))).collect();
         (0..self.length()).map(object).collect()

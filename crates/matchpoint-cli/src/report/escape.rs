@@ -15,7 +15,6 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// Escapes text. Text between backticks becomes code.
 pub fn prose(text: &str) -> String {
     let parts: Vec<_> = escape(text).split('`').map(str::to_owned).collect();
     let marked = parts.iter().enumerate().map(|(index, part)| match index % 2 {

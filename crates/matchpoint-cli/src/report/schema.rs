@@ -19,7 +19,6 @@ pub fn headed(mut document: Value) -> Value {
     document
 }
 
-/// Adds the common members, and the host load before the measurement.
 pub fn measured(load: Option<f64>, mut document: Value) -> Value {
     document["host"] = json!(matchpoint_replay::host::host());
     document["load"] = json!(load);
@@ -39,7 +38,7 @@ pub fn table<R: Serialize>(
     table.flush()
 }
 
-/// Writes members of a document as a table. `columns` has the names of the columns and the paths of the members.
+/// `columns` has the names of the columns and the paths of the members.
 pub fn members(
     columns: &[(String, String)],
     documents: impl Iterator<Item = Value>,
@@ -53,7 +52,7 @@ pub fn members(
     table(columns.iter().map(|(name, _)| name), documents.map(row), out)
 }
 
-/// A member as text. Empty if missing. Fractions have this number of decimals.
+/// Empty if missing. Fractions have this number of decimals.
 pub fn cell(value: &Value, decimals: usize) -> String {
     match value {
         Value::Null => String::new(),

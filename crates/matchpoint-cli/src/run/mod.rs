@@ -223,7 +223,6 @@ fn nothing(run: &Run, silent: bool) -> String {
     if let Some(why) = run.unseen() {
         return why;
     }
-    // The numbers of processes and hosts are unknown for a job that the user started.
     let alone = match run.reporting_hosts.first() {
         Some(host) if run.reporting_hosts.len() == 1 && run.expected.is_none() => {
             format!(", or hosts other than {host} lack the folder or the variables")

@@ -20,7 +20,6 @@ use crate::job::signalled;
 pub struct Queues {
     asked: Arc<AtomicBool>,
     waiting: Option<Instant>,
-    /// Number of printed bytes of each file.
     printed: BTreeMap<PathBuf, usize>,
 }
 
@@ -33,7 +32,6 @@ impl Queues {
         Ok(Queues { asked, waiting: None, printed: BTreeMap::new() })
     }
 
-    /// After a signal, asks the processes for their queues. Prints the answers after [`Queues::PATIENCE`].
     pub fn poll(&mut self, job: &Job) {
         if self.asked.swap(false, Relaxed) {
             ask(job);
@@ -81,7 +79,6 @@ fn answers(job: &Job, process: &Process) -> PathBuf {
     job.folder.reports().join(format!("queues-{}-{}.txt", process.host, process.pid))
 }
 
-/// Sends SIGUSR2 to local processes. For remote processes, prints a command.
 fn ask(job: &Job) {
     let own = own_host();
     for process in job.processes().iter().filter(|process| process.is_open()) {

@@ -60,13 +60,11 @@ impl Recorder {
     }
 }
 
-/// The variable that preloads only the recorder.
 fn loaded(recording: &Recording) -> Variable {
     let (name, value) = recording.preload_variable();
     Variable { name, value: value.to_string_lossy().into_owned(), why: "calls are recorded" }
 }
 
-/// Writes the arrivals of each rank next to its calls.
 fn write_arrivals(recorded: &Recorded, reports: &Path) -> Result<Vec<AssignedArrivals>, Failure> {
     let folder = &recorded.output;
     let summaries = native::summaries(folder)?;
@@ -95,7 +93,6 @@ fn write(path: &Path, placed: &AssignedArrivals) -> std::io::Result<()> {
     fs::rename(&fresh, path)
 }
 
-/// The matches that the process of a rank reported.
 fn seen(summary: &Summary, reports: &Path) -> Result<Vec<Match>, Failure> {
     let head = &summary.head;
     let Some(seen) = arrivals::of_process(reports, &head.host, head.pid)? else { return Ok(Vec::new()) };

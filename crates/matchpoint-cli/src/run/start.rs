@@ -10,14 +10,12 @@ use matchpoint_run::report::{Overflow, Process};
 use crate::report::run::Run;
 use crate::report::run::verdict::explain_off;
 
-/// Waits for the first reports, and prints one line.
 #[derive(Default)]
 pub struct StartMessage {
     pub is_printed: bool,
     seen: usize,
     changed: Option<Instant>,
     looked: Option<Instant>,
-    /// Duration of the last read.
     took: Duration,
 }
 
@@ -57,7 +55,6 @@ impl StartMessage {
     }
 }
 
-/// The line, such as `matchpoint: hybrid is ready in 8 ranks: …`.
 pub fn start_message(job: &Job, reports: &[Process]) -> String {
     let matched: Vec<&Process> = reports.iter().filter(|process| process.is_matched()).collect();
     let first = matched.first();

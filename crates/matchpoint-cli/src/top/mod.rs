@@ -1,25 +1,25 @@
 //! `matchpoint top`: shows the queues of a running job.
 //!
-//! `matchpoint-record` reads the growing files. [`table`] and [`json`] are the output, [`screen`] is the terminal.
+//! `matchpoint-record` reads the growing files. [`table`] and [`json()`] are the output, [`screen`] is the terminal.
 
-pub mod json;
 pub mod screen;
 pub mod table;
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use matchpoint_record::watch::snapshot::Snapshot;
+use matchpoint_record::watch::snapshot::{ProcessState, Row, Snapshot};
 use matchpoint_record::watch::{Watch, target};
 use screen::Screen;
+use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::cli::Top;
 use crate::failure::Failure;
 use crate::job::signalled;
 
-/// Interval between updates.
 pub const REFRESH: Duration = Duration::from_secs(1);
 
 /// Ranks shown without a terminal.
@@ -39,7 +39,6 @@ pub fn run(arguments: &Top) -> Result<(), Failure> {
     }
 }
 
-/// The current snapshot, or an error if no file is readable.
 fn checked(watch: &Watch) -> Result<Snapshot, Failure> {
     let snapshot = watch.snapshot();
     match snapshot.problem() {
@@ -68,7 +67,7 @@ fn follow(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), F
 
 fn print(snapshot: &Snapshot, arguments: &Top) -> Result<(), Failure> {
     let text = if arguments.json {
-        json::line(snapshot)
+        json(snapshot)
     } else {
         let lines = table::lines(snapshot, arguments.rows.unwrap_or(PLAIN_ROWS));
         lines.join("\n") + "\n" + if arguments.once { "" } else { "\n" }
@@ -95,4 +94,34 @@ fn show(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Fai
     };
     // The alternate screen disappears, so the last snapshot is printed.
     print(&last, &Top { target: String::new(), once: true, json: false, rows: arguments.rows })
+}
+
+/// A snapshot as one line of JSON.
+pub fn json(snapshot: &Snapshot) -> String {
+    let rows: Vec<Value> = snapshot.rows.iter().map(row).collect();
+    let whole = json!({
+        "at": humantime::format_rfc3339_millis(snapshot.at).to_string(),
+        "trace": snapshot.folder.display().to_string(),
+        "command": snapshot.command,
+        "mpi": snapshot.library,
+        "state": snapshot.state.word(),
+        "exit_status": snapshot.exit_status,
+        "ranks": snapshot.ranks,
+        "calls": snapshot.rows.iter().map(|row| row.calls).sum::<u64>(),
+        "calls_per_s": snapshot.rows.iter().map(|row| row.calls_per_s).sum::<f64>(),
+        "posted": snapshot.total(|row| row.posted),
+        "unexpected": snapshot.total(|row| row.unexpected),
+        "elsewhere": snapshot.elsewhere,
+        "behind": snapshot.behind,
+        "by_rank": rows,
+    });
+    format!("{whole}\n")
+}
+
+fn row(row: &Row) -> Value {
+    let mut value = json!(row);
+    if let ProcessState::Unreadable(why) = &row.life {
+        value["why"] = json!(why);
+    }
+    value
 }

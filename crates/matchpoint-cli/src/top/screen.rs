@@ -49,7 +49,6 @@ impl Screen {
         out.flush()
     }
 
-    /// Waits. Returns whether the user quits.
     pub fn quits_within(&mut self, time: Duration, stop: &AtomicBool) -> bool {
         let begun = Instant::now();
         loop {

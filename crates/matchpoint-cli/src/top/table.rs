@@ -4,7 +4,6 @@ use anstyle::{AnsiColor, Style};
 use matchpoint_record::watch::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
 use matchpoint_replay::format;
 
-/// Columns without a terminal.
 const WIDTH: usize = 80;
 
 /// Maximum number of lines, not counting the lines of ranks.
@@ -16,7 +15,6 @@ const BRIEF_LINES: usize = 4;
 /// With fewer ranks, the legend is omitted.
 const FEW: usize = 3;
 
-/// Columns of the line of a rank with a one-word state.
 const WIDE: usize = 70;
 
 const BOLD: Style = Style::new().bold();
@@ -34,7 +32,6 @@ pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Ve
     lines.iter().map(|(style, line)| styled(*style, &cut(line, width))).collect()
 }
 
-/// Lines for other outputs: at most `rows` ranks, with the longest queues first.
 pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
     let mut head = vec![titles(snapshot)[0].clone()];
     head.extend(broken(&totals_in_parts(snapshot), WIDTH));
@@ -42,7 +39,6 @@ pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
     lines.iter().map(|(style, line)| styled(*style, line)).collect()
 }
 
-/// `head` has the title and the totals.
 fn table(
     snapshot: &Snapshot,
     head: Vec<String>,

@@ -25,6 +25,12 @@ pub fn costing(share: f64) -> Measurements {
     })
 }
 
+fn costing_with(share: f64, change: impl FnOnce(&mut Measurements)) -> Measurements {
+    let mut measurements = costing(share);
+    change(&mut measurements);
+    measurements
+}
+
 pub fn find(measurements: &Measurements, title: &str) -> Option<Advice> {
     Report::new(measurements).advice.into_iter().find(|advice| advice.title.contains(title))
 }
@@ -128,41 +134,32 @@ fn range_across_threshold_is_inconclusive() {
 
 #[test]
 fn partial_trace_gives_no_negative_verdict() {
-    let few = with(|of| {
-        *of = costing(0.001);
-        of.trace.missing = (1..8).map(|rank| (rank, "no file".to_owned())).collect();
+    let few = costing_with(0.001, |of| {
+        of.trace.missing = (1..8).map(|rank| (rank, "no file".to_owned())).collect()
     });
     let verdict = Report::new(&few).verdict;
     assert_eq!(verdict.answer, Answer::Unknown);
     assert!(verdict.text.starts_with("Cannot tell: the trace contains 1 of 8 ranks."), "{}", verdict.text);
     assert!(find(&few, "needs no change").is_none());
-    let left_out = with(|of| {
-        *of = costing(0.001);
-        of.trace.calls_left_out = 100 * of.trace.calls;
-    });
+    let left_out = costing_with(0.001, |of| of.trace.calls_left_out = 100 * of.trace.calls);
     let verdict = Report::new(&left_out).verdict;
     assert_eq!(verdict.answer, Answer::Unknown);
     assert!(verdict.text.contains("records every receive and probe"), "{}", verdict.text);
-    let hardly_any = with(|of| {
-        *of = costing(0.001);
-        of.trace.calls_left_out = of.trace.calls / 100;
-    });
+    let hardly_any = costing_with(0.001, |of| of.trace.calls_left_out = of.trace.calls / 100);
     assert_eq!(Report::new(&hardly_any).verdict.answer, Answer::No);
 }
 
 /// Nine of ten messages go to the rank without a trace.
 #[test]
 fn missing_busiest_rank_prevents_negative_verdict() {
-    let headless = with(|of| {
-        *of = costing(0.001);
+    let headless = costing_with(0.001, |of| {
         of.trace.missing = vec![(5, "no file".to_owned())];
         of.arrivals.lost_messages = 9 * of.ranks.iter().map(|rank| rank.messages).sum::<u64>();
     });
     let verdict = Report::new(&headless).verdict;
     assert_eq!(verdict.answer, Answer::Unknown);
     assert!(verdict.text.starts_with("Cannot tell: the trace contains the receivers of"), "{}", verdict.text);
-    let few = with(|of| {
-        *of = costing(0.001);
+    let few = costing_with(0.001, |of| {
         of.trace.missing = vec![(5, "no file".to_owned())];
         of.arrivals.lost_messages = 9;
     });
@@ -171,19 +168,13 @@ fn missing_busiest_rank_prevents_negative_verdict() {
 
 #[test]
 fn truncated_calls_are_reported() {
-    let cut = with(|of| {
-        *of = costing(0.001);
-        of.trace.calls_cut_off = 2 * of.trace.calls;
-    });
+    let cut = costing_with(0.001, |of| of.trace.calls_cut_off = 2 * of.trace.calls);
     let verdict = Report::new(&cut).verdict;
     assert_eq!(verdict.answer, Answer::Unknown);
     assert!(verdict.text.contains("Copy the trace again."), "{}", verdict.text);
     assert!(find(&cut, "Trace files are incomplete").unwrap().text.contains("Copy the trace again."));
     assert!(find(&cut, "needs no change").is_none());
-    let early = with(|of| {
-        *of = costing(0.001);
-        of.trace.ended_early = vec![2, 4];
-    });
+    let early = costing_with(0.001, |of| of.trace.ended_early = vec![2, 4]);
     let verdict = Report::new(&early).verdict;
     assert_eq!(verdict.answer, Answer::No);
     assert!(verdict.text.ends_with(" The calls of 2 ranks end early."), "{}", verdict.text);
@@ -196,8 +187,7 @@ fn truncated_calls_are_reported() {
 #[test]
 fn truncated_rank_gets_no_queue_advice() {
     let queues = |early: Vec<u32>, share: f64| {
-        with(|of| {
-            *of = costing(share);
+        costing_with(share, |of| {
             (of.trace.ended_early, of.trace.calls_cut_off) = (early, 9);
             of.ranks[6].unexpected.length_max = 90_514;
             let elapsed_ns = of.ranks[6].elapsed_s * 1e9;
@@ -219,10 +209,7 @@ fn truncated_rank_gets_no_queue_advice() {
 
 #[test]
 fn of_equal_queues_advice_names_verdict_rank() {
-    let equal = with(|of| {
-        *of = costing(0.2);
-        of.ranks.iter_mut().for_each(|rank| rank.posted.length_max = 5000);
-    });
+    let equal = costing_with(0.2, |of| of.ranks.iter_mut().for_each(|rank| rank.posted.length_max = 5000));
     assert!(find(&equal, "Long posted receive queue").unwrap().text.starts_with("Rank 3 "));
 }
 
@@ -304,10 +291,7 @@ fn verdict_mentions_missing_ranks() {
 #[test]
 fn unused_wildcards_can_be_asserted() {
     let wildcards = |any_source, any_tag| {
-        with(|of| {
-            *of = costing(0.2);
-            of.totals.wildcards = Wildcards { none: 9000, any_source, any_tag, both: 0 };
-        })
+        costing_with(0.2, |of| of.totals.wildcards = Wildcards { none: 9000, any_source, any_tag, both: 0 })
     };
     let text = |of: &Measurements| find(of, "wildcards are not used").map(|advice| advice.text);
     let neither = text(&wildcards(0, 0)).unwrap();
@@ -328,8 +312,7 @@ fn unused_wildcards_can_be_asserted() {
 #[test]
 fn run_of_mostly_setup_is_no_answer() {
     let short = |setup: f64| {
-        with(|of| {
-            *of = costing(0.003);
+        costing_with(0.003, |of| {
             of.setup_s = setup * of.elapsed_s;
             of.ranks.iter_mut().for_each(|rank| rank.setup_s = setup * rank.elapsed_s);
         })
@@ -358,8 +341,7 @@ fn run_of_mostly_setup_is_no_answer() {
 #[test]
 fn stand_in_engine_is_named() {
     let of = |library: Option<&str>, engine: usize| {
-        let measurements = with(|of| {
-            *of = costing(0.2);
+        let measurements = costing_with(0.2, |of| {
             of.trace.library = library.map(str::to_owned);
             of.engines.swap(0, engine);
         });
@@ -533,8 +515,7 @@ fn run_is_advised_beyond_limit() {
     let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
     let cost = synthetic::library_cost(1, curve.clone(), curve);
     let text = |longest: u64| {
-        let measurements = with(|of| {
-            *of = costing(0.2);
+        let measurements = costing_with(0.2, |of| {
             of.library_cost = Some(cost.clone());
             of.ranks.iter_mut().for_each(|rank| rank.worst_length = longest);
             for at in &mut of.engines[2].ranks {

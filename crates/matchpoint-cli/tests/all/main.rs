@@ -19,7 +19,6 @@ mod profile;
 #[allow(dead_code)]
 mod ran;
 mod readme;
-mod recorded;
 mod saving;
 mod synthetic;
 mod terminal;

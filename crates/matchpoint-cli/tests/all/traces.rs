@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use matchpoint_trace::native::file_name;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
@@ -117,4 +118,23 @@ fn text_file_named_bin_is_rejected() {
     fs::write(stream(trace.path(), 0), text).unwrap();
     let text = complaint(trace.path());
     assert!(text.contains("-0000.bin"), "{text}");
+}
+
+#[test]
+fn dead_rank_is_reported() {
+    let folder = tempdir().unwrap();
+    let trace = folder.path().join("lulesh.trace").display().to_string();
+    matchpoint(["convert", &bundled("lulesh-8"), "-o", &trace]).succeed();
+    let file = folder.path().join("lulesh.trace").join(file_name(3));
+    let whole = fs::read(&file).unwrap();
+    fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let report = matchpoint(["analyze", &trace, "--engine", "list", "--json", "-"]).succeed().json();
+    let notes = report["trace"]["notes"].to_string();
+    assert!(notes.contains("rank 3,") || notes.contains("rank-00003.mpt"), "{notes}");
+    let mut damaged = whole.clone();
+    let middle = damaged.len() * 3 / 4;
+    damaged[middle] ^= 0x55;
+    fs::write(&file, damaged).unwrap();
+    let output = matchpoint(["analyze", &trace, "--engine", "list"]).exit(1);
+    output.reports("rank-00003.mpt', byte ").reports("the checksum");
 }

@@ -22,7 +22,6 @@ struct Hosts {
 struct Between {
     delay_ms: f64,
     rate_mbit: f64,
-    /// Rate of the line between the halves. All hosts of a half share the line.
     line_mbit: Option<f64>,
 }
 

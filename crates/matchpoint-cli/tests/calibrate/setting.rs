@@ -11,7 +11,6 @@ use tempfile::{TempDir, tempdir_in};
 use crate::mpi;
 pub use crate::ran::{CommandOutput, MATCHPOINT};
 
-/// Time limit of a job, in seconds.
 const SECONDS: &str = "200";
 
 pub const QUICK: &[&str] =

@@ -55,7 +55,6 @@ impl Cluster {
         self.on("host0")
     }
 
-    /// A command that runs its arguments on `host`.
     pub fn on(&self, host: &str) -> Command {
         let mut command = self.script();
         // The MPI launchers of `scripts/mpi` start processes on the local host by default.

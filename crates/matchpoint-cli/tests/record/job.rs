@@ -15,7 +15,6 @@ use crate::mpi::{self, Mpi};
 use crate::ran;
 pub use crate::ran::MATCHPOINT;
 
-/// Time limit of a job, in seconds.
 const SECONDS: &str = "120";
 
 pub const TIMED_OUT: i32 = 124;
@@ -81,7 +80,6 @@ impl Running {
         self.folder.path().join("trace")
     }
 
-    /// The process id of the launcher's `timeout`.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -23,7 +23,6 @@ pub fn scratch() -> PathBuf {
     folder
 }
 
-/// The cache of compiled recorders for most tests.
 pub fn cache() -> PathBuf {
     scratch().join("cache")
 }
@@ -99,7 +98,6 @@ impl Mpi {
         Some(self.bin.join("mpifort")).filter(|path| path.is_file())
     }
 
-    /// The virtual environment of a library from PyPI.
     pub fn venv(&self) -> PathBuf {
         self.bin.join("../venv").canonicalize().unwrap()
     }

@@ -39,7 +39,6 @@ pub fn measuring_pairs(ranks: u32) -> u64 {
     (processors / 2).clamp(1, u64::from(ranks) / 2)
 }
 
-/// Whether warm entries take a time in a queue of 1024 receives, and cold entries take longer.
 fn has_plausible_costs(ran: &JobOutput) -> bool {
     let search = ran.manifest()["search"][0].clone();
     let longest = search["posted"]["warm_ns"][2].as_f64().unwrap();

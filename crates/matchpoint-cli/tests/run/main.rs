@@ -1,5 +1,5 @@
-//! Tests of `matchpoint run` with real MPI libraries. The engine is above the MPI library (overflow matching) or below
-//! (the libfabric provider).
+//! Tests of `matchpoint run`, with the engine above the MPI library (overflow matching) or below (the libfabric
+//! provider).
 //!
 //! `MATCHPOINT_TEST_MPI` names the libraries, as for `scripts/mpi`. The default is all prepared libraries.
 
@@ -21,7 +21,6 @@ mod left_out;
 #[path = "../record/mpi.rs"]
 #[allow(dead_code)]
 mod mpi;
-mod others;
 mod overflow;
 mod preloaded;
 mod printed;

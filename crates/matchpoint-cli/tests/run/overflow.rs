@@ -49,22 +49,6 @@ impl Failures {
     }
 }
 
-fn check_where(has: impl Fn(&Mpi) -> bool, ranks: u32, name: &str, words: &[&str]) {
-    let mut failures = Failures::default();
-    mpi::each(|mpi| {
-        if has(mpi) {
-            failures.run_all(mpi, ranks, name, words);
-        } else {
-            eprintln!("{} cannot run {name}", mpi.name);
-        }
-    });
-    failures.end();
-}
-
-fn check_all(ranks: u32, name: &str, words: &[&str]) {
-    check_where(|_| true, ranks, name, words);
-}
-
 #[test]
 fn order_holds_on_several_ranks() {
     let mut failures = Failures::default();
@@ -90,60 +74,56 @@ fn order_holds_with_forced_watch() {
     failures.end();
 }
 
-#[test]
-fn order_holds_with_threads() {
-    check_all(2, "order", &["--threads", "--rounds", "6", "--operations", "200", "--seed", "5"]);
+/// A program, its ranks and arguments, and the libraries that can run the program. Each run has a limit of [`LIMITS`].
+type Case = (&'static str, u32, &'static [&'static str], fn(&Mpi) -> bool);
+
+fn can_run(_: &Mpi) -> bool {
+    true
 }
 
-#[test]
-fn completion_calls_handle_mixed_requests() {
-    check_all(2, "completion", &[]);
+fn has_fortran(mpi: &Mpi) -> bool {
+    mpi.mpifort().is_some()
 }
 
-#[test]
-fn persistent_requests_restart() {
-    check_all(2, "persistent", &[]);
-}
+const CASES: &[Case] = &[
+    ("order", 2, &["--threads", "--rounds", "6", "--operations", "200", "--seed", "5"], can_run),
+    ("completion", 2, &[], can_run),
+    ("persistent", 2, &[], can_run),
+    ("blocking", 2, &[], can_run),
+    ("probing", 2, &[], can_run),
+    ("cancel", 2, &[], can_run),
+    ("rsend", 2, &[], can_run),
+    ("large", 2, &[], can_run),
+    ("flood", 3, &["--messages", "4000"], can_run),
+    ("lifetime", 2, &["--serial", "100", "--alive", "100"], can_run),
+    ("handlers", 2, &["--rounds", "3000"], can_run),
+    ("intercommunicator", 2, &[], can_run),
+    ("partitioned", 2, &[], can_run),
+    ("agree", 2, &[], can_run),
+    ("corners", 2, &[], can_run),
+    ("sessions", 2, &[], Mpi::has_sessions),
+    ("spawn", 2, &[], Mpi::can_spawn),
+    ("f77", 2, &[], has_fortran),
+    ("status", 2, &[], has_fortran),
+    // The wheel of Intel MPI has no module mpi_f08 for gfortran.
+    ("f08", 2, &[], |mpi| has_fortran(mpi) && mpi.name.starts_with("debian")),
+];
 
 #[test]
-fn blocking_calls_make_progress() {
-    check_all(2, "blocking", &[]);
-}
-
-#[test]
-fn probes_find_held_messages() {
-    check_all(2, "probing", &[]);
-}
-
-#[test]
-fn cancel_withdraws_queued_receives() {
-    check_all(2, "cancel", &[]);
-}
-
-#[test]
-fn ready_sends_find_queued_receives() {
-    check_all(2, "rsend", &[]);
-}
-
-#[test]
-fn large_counts_match() {
-    check_all(2, "large", &[]);
-}
-
-#[test]
-fn flood_is_received_in_any_order() {
-    check_all(3, "flood", &["--messages", "4000"]);
-}
-
-#[test]
-fn receives_are_given_back() {
+fn programs_find_no_violation() {
     let file = mpi::scratch().join("give-back");
-    check_all(2, "give_back", &["--file", file.to_str().unwrap()]);
-}
-
-#[test]
-fn objects_may_be_freed_early() {
-    check_all(2, "lifetime", &["--serial", "100", "--alive", "100"]);
+    let mut failures = Failures::default();
+    mpi::each(|mpi| {
+        for (name, ranks, words, can_run) in CASES {
+            if can_run(mpi) {
+                failures.run_all(mpi, *ranks, name, words);
+            } else {
+                eprintln!("{} cannot run {name}", mpi.name);
+            }
+        }
+        failures.run_all(mpi, 2, "give_back", &["--file", file.to_str().unwrap()]);
+    });
+    failures.end();
 }
 
 /// MPICH has at most 2048 communicators. A held message must not keep a freed communicator.
@@ -153,50 +133,6 @@ fn freed_communicator_releases_held_messages() {
     let words = ["--serial", "1", "--alive", "1", "--unreceived", "2500"];
     mpi::each(|mpi| failures.run(mpi, 2, "lifetime", "0", &words, false));
     failures.end();
-}
-
-#[test]
-fn error_handlers_see_every_error() {
-    check_all(2, "handlers", &["--rounds", "3000"]);
-}
-
-#[test]
-fn intercommunicators_match() {
-    check_all(2, "intercommunicator", &[]);
-}
-
-#[test]
-fn partitioned_receives_match() {
-    check_all(2, "partitioned", &[]);
-}
-
-#[test]
-fn fault_tolerant_programs_match() {
-    check_all(2, "agree", &[]);
-}
-
-#[test]
-fn corners_match() {
-    check_all(2, "corners", &[]);
-}
-
-#[test]
-fn sessions_match() {
-    check_where(Mpi::has_sessions, 2, "sessions", &[]);
-}
-
-#[test]
-fn spawned_processes_match() {
-    check_where(Mpi::can_spawn, 2, "spawn", &[]);
-}
-
-#[test]
-fn fortran_bindings_match() {
-    let has_fortran = |mpi: &Mpi| mpi.mpifort().is_some();
-    check_where(has_fortran, 2, "f77", &[]);
-    check_where(has_fortran, 2, "status", &[]);
-    // The wheel of Intel MPI has no module mpi_f08 for gfortran.
-    check_where(|mpi| has_fortran(mpi) && mpi.name.starts_with("debian"), 2, "f08", &[]);
 }
 
 fn transcript(mpi: &Mpi, program: &Path) -> String {

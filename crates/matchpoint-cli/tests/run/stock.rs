@@ -37,7 +37,6 @@ struct Way {
     /// `None`: the program runs without `matchpoint run`.
     options: Option<&'static [&'static str]>,
     environment: Vec<(&'static str, &'static str)>,
-    /// The reference.
     like: &'static str,
 }
 
@@ -49,7 +48,6 @@ struct Effort {
 
 #[derive(PartialEq)]
 struct Run {
-    /// `None`: the time limit was reached.
     code: Option<i32>,
     lines: BTreeMap<String, usize>,
     /// The run succeeded under `matchpoint run`, but no engine was ready.

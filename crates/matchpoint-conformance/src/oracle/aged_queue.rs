@@ -42,9 +42,7 @@ fn key(envelope: &Envelope) -> Key {
 pub(super) struct AgedQueue<T> {
     by_age: BTreeMap<u64, T>,
     by_id: HashMap<u64, u64>,
-    /// Entries without a wildcard, by envelope and age.
     exact: BTreeSet<(Key, u64)>,
-    /// Ages of entries with a wildcard.
     wildcards: BTreeSet<u64>,
     next: u64,
 }

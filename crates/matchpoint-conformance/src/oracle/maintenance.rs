@@ -7,7 +7,6 @@ use matchpoint::{
 use super::{Oracle, Verdict, broken_law, require_law};
 use crate::law::Law;
 
-/// Text of a drained list: receives, messages and pending receives in one line.
 pub(crate) fn drained_text(drained: &Drained) -> String {
     let receives = drained.receives.iter().map(|id| format!("r{}", id.0));
     let messages = drained.messages.iter().map(|id| format!("m{}", id.0));
@@ -82,7 +81,6 @@ impl Oracle {
         Ok(())
     }
 
-    /// The entries that closing `context` must return.
     pub fn drained_by_close(&self, context: ContextId) -> Drained {
         let receives = self.posted.iter().filter(|receive| receive.selector.context() == context);
         let messages = self.unexpected.iter().filter(|message| message.envelope.context == context);

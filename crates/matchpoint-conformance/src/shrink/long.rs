@@ -145,7 +145,6 @@ fn smallest_sufficient(all: usize, suffices: &dyn Fn(usize) -> bool) -> usize {
     high
 }
 
-/// Simplifies all events of a run by one step.
 fn simpler_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for run in runs(&events).into_iter().take(RUNS_MAX) {
         let steps = simpler_forms(&events[run.start]).len();

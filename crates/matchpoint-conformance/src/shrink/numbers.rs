@@ -66,7 +66,6 @@ fn fewer_bits(mut events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event
     events
 }
 
-/// Replaces numbers if the stream then changes and still fails.
 fn replace_numbers(
     events: Vec<Event>,
     kind: Kind,

@@ -152,7 +152,6 @@ fn play(request: &Request, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Ca
     vec![Call { began, ended: now(), request: request.clone(), answer, follows: false }]
 }
 
-/// Runs a batch. The delivery of a message ends the call of its arrival.
 fn play_batch(
     messages: &[Message],
     engine: &dyn Concurrent,

@@ -408,7 +408,6 @@ mod promised {
     ];
 }
 
-/// Returns true if the attempts with three queue lengths, each twice the previous length, contradict
 /// `growth`.
 fn disagrees(growth: Growth, [once, twice, four_times]: [f64; 3]) -> bool {
     let (first, second) = (twice - once, four_times - twice);

@@ -32,7 +32,7 @@ pub enum State {
     Cancelled,
 }
 
-/// A receive or a message. Its address never changes and is its id in the engine.
+/// A receive or a message. The address of an entry never changes, and is the id in the engine.
 #[repr(C)]
 pub struct Entry {
     /// Links for libfabric before 2.3.

@@ -53,8 +53,6 @@ impl SrxOwner {
         }
     }
 
-    /// Sets pending sources.
-    ///
     /// # Safety
     /// The conditions of [`SrxOwner::set_sources`].
     pub unsafe fn set_pending_sources(this: *mut SrxOwner) {

@@ -59,8 +59,6 @@ impl BindingSource {
 }
 
 impl TemporaryBindings {
-    /// Closes the temporary objects.
-    ///
     /// # Safety
     /// The endpoint is closed.
     pub unsafe fn close(self) {

@@ -8,8 +8,6 @@ use crate::peer::owner::{CoreAction, SrxOwner};
 use crate::queue::Queue;
 
 impl SrxOwner {
-    /// Posts a tagged receive.
-    ///
     /// # Safety
     /// Buffers and memory descriptors match the call.
     #[inline]

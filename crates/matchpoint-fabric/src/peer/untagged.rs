@@ -83,8 +83,6 @@ impl SrxOwner {
         is_full
     }
 
-    /// Posts an untagged receive.
-    ///
     /// # Safety
     /// Buffers and memory descriptors match the call.
     pub(crate) unsafe fn receive_untagged(&mut self, call: &ReceiveCall) -> Result<CoreAction, isize> {

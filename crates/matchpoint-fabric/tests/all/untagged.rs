@@ -3,23 +3,15 @@
 use std::ffi::c_void;
 use std::mem::zeroed;
 use std::ptr;
-use std::sync::Once;
 
 use crate::mock;
-use crate::mock::opened::{BOTH, Opened, open};
+use crate::mock::opened::Opened;
+use crate::mock::talk::{endpoints_with, read_completions};
 use libc::iovec;
 use matchpoint_fabric::abi::*;
 
-const VERSION: u32 = version(2, 5);
-
 fn open_pair(seed: u64) -> (Opened, Opened) {
-    static CHOICE: Once = Once::new();
-    // SAFETY: only Rust functions read the environment of a test.
-    CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
-    mock::objects::install(VERSION);
-    mock::begin(seed, true, VERSION, 0);
-    // SAFETY: the core provider is initialized.
-    let both = unsafe { open(2, CQ_FORMAT_TAGGED, BOTH) };
+    let both = endpoints_with(seed, 2, true);
     (both[0], both[1])
 }
 
@@ -45,20 +37,8 @@ fn post_receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags:
 
 /// Reads completions 200 times. A pair is a context, and whether the completion releases a buffer.
 fn read_contexts(at: &Opened) -> Vec<(usize, bool)> {
-    let mut complete = Vec::new();
-    for _ in 0..200 {
-        // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
-        unsafe {
-            let mut entries: [CqTaggedEntry; 2] = zeroed();
-            let read = (*(*at.cq).ops).readfrom.expect("it reads");
-            let rc = read(at.cq, entries.as_mut_ptr().cast(), 2, ptr::null_mut());
-            let read = usize::try_from(rc).unwrap_or(0);
-            let reported =
-                |entry: &CqTaggedEntry| (entry.op_context as usize, entry.flags & flags::MULTI_RECV != 0);
-            complete.extend(entries[..read].iter().map(reported));
-        }
-    }
-    complete
+    let reported = |(context, set): (usize, u64)| (context, set & flags::MULTI_RECV != 0);
+    read_completions(at, 200).into_iter().map(reported).collect()
 }
 
 #[test]

@@ -52,6 +52,20 @@ fn with_fake_driver(name: &str, test: fn(&Driver)) {
     assert!(said[0].contains("1 passed"), "nothing was tested: {}", said[0]);
 }
 
+/// A function of the fake driver that changes its behaviour.
+type Switch = &'static str;
+
+/// Persistent kernels ignore batches.
+const SLEEP: Switch = "played_sleep";
+/// Persistent kernels end with this CUDA error.
+const FAULT: Switch = "played_fault";
+/// The compiler blocks.
+const COMPILER: Switch = "played_compiler";
+/// A submitting kernel runs forever, or ends at once. The kernel submits no batch in either case.
+const FEEDER: Switch = "played_feeder";
+/// The driver ends long-running kernels.
+const WATCHDOG: Switch = "played_watchdog";
+
 struct Driver(Library);
 
 #[allow(unsafe_code)]
@@ -74,34 +88,9 @@ impl Driver {
         }
     }
 
-    /// Lets persistent kernels ignore batches.
-    fn sleeps(&self, sleeps: bool) {
-        // SAFETY: the function's signature.
-        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_sleep").unwrap()(sleeps.into()) }
-    }
-
-    /// Lets persistent kernels end with a CUDA error.
-    fn dies(&self, fault: c_int) {
-        // SAFETY: the function's signature.
-        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_fault").unwrap()(fault) }
-    }
-
-    /// Lets the compiler block.
-    fn compiles_never(&self, never: bool) {
-        // SAFETY: the function's signature.
-        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_compiler").unwrap()(never.into()) }
-    }
-
-    /// Lets a submitting kernel run forever, or end at once. The kernel submits no batch in either case.
-    fn feeds_never(&self, never: bool) {
-        // SAFETY: the function's signature.
-        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_feeder").unwrap()(never.into()) }
-    }
-
-    /// Lets the driver end long-running kernels.
-    fn watches(&self) {
-        // SAFETY: the function's signature.
-        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_watchdog").unwrap()(1) }
+    fn set(&self, switch: Switch, value: impl Into<c_int>) {
+        // SAFETY: the functions' signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(switch.as_bytes()).unwrap()(value.into()) }
     }
 
     /// Number of running persistent kernels.
@@ -202,7 +191,7 @@ fn wait_for_either_kernel_ends() {
         for (never, what) in
             [(true, "submitting to a persistent kernel"), (false, "ending a persistent kernel")]
         {
-            driver.feeds_never(never);
+            driver.set(FEEDER, never);
             let staying = driver.staying();
             let error =
                 match_stream_on_card(&card, &eight_batches(), 8, 1, Duration::from_millis(20)).unwrap_err();
@@ -221,7 +210,7 @@ fn wait_for_either_kernel_ends() {
 fn driver_time_limit_prevents_persistent_kernel() {
     with_fake_driver("driver_time_limit_prevents_persistent_kernel", |driver| {
         let card = Card::open(0).unwrap();
-        driver.watches();
+        driver.set(WATCHDOG, true);
         assert_eq!(Resident::start(&card, Layout::Packed, 1).unwrap_err(), CardError::KernelTimeLimit);
         let error = match_stream_on_card(&card, &eight_batches(), 8, 1, TIMEOUT).unwrap_err();
         assert_eq!((&error, driver.staying()), (&CardError::KernelTimeLimit, 0));
@@ -242,9 +231,9 @@ fn card_failure_ends_wait_for_batch() {
     with_fake_driver("card_failure_ends_wait_for_batch", |driver| {
         let card = Card::open(0).unwrap();
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
-        driver.sleeps(true);
+        driver.set(SLEEP, true);
         resident.feed(&batch());
-        driver.dies(ILLEGAL_ADDRESS);
+        driver.set(FAULT, ILLEGAL_ADDRESS);
         let said = resident.take(|_, _| {}).unwrap_err().to_string();
         assert!(said.contains("PLAYED_ERROR_700"), "{said}");
         assert!(resident.stop().unwrap_err().to_string().contains("PLAYED_ERROR_700"));
@@ -257,14 +246,14 @@ fn late_kernel_is_not_abandoned() {
     with_fake_driver("late_kernel_is_not_abandoned", |driver| {
         let card = Card::open(0).unwrap();
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
-        driver.sleeps(true);
+        driver.set(SLEEP, true);
         resident.feed(&batch());
         driver.fails("cuStreamQuery", ILLEGAL_ADDRESS);
         resident.take(|_, _| {}).unwrap_err();
         driver.fails("cuStreamQuery", 0);
-        driver.sleeps(false);
+        driver.set(SLEEP, false);
         assert_eq!(resident.take(|_, _| {}), Ok(0));
-        driver.sleeps(true);
+        driver.set(SLEEP, true);
         let has_ended = AtomicBool::new(false);
         let asked = driver.calls("cuStreamQuery");
         std::thread::scope(|scope| {
@@ -273,7 +262,7 @@ fn late_kernel_is_not_abandoned() {
                 while driver.calls("cuStreamQuery") < asked + 2 && !has_ended.load(Ordering::Relaxed) {
                     std::thread::yield_now();
                 }
-                driver.sleeps(false);
+                driver.set(SLEEP, false);
             });
             let ended = resident.stop();
             has_ended.store(true, Ordering::Relaxed);
@@ -339,14 +328,14 @@ fn compiled_kernels_start_during_compilation() {
     with_fake_driver("compiled_kernels_start_during_compilation", |driver| {
         let card = Card::open(0).unwrap();
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
-        driver.compiles_never(true);
+        driver.set(COMPILER, true);
         std::thread::scope(|scope| {
             let compiles = scope.spawn(|| Resident::start(&card, Layout::Packed, 1).unwrap().stop());
             while driver.calls("nvrtcCompileProgram") < 2 {
                 std::thread::yield_now();
             }
             match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
-            driver.compiles_never(false);
+            driver.set(COMPILER, false);
             compiles.join().unwrap().unwrap();
         });
     });

@@ -6,7 +6,6 @@ use crate::Measurements;
 use crate::format;
 use crate::measurements::{PlaceMeasurements, SiteReceives};
 
-/// Entries compared in both queues for receives of this call site.
 pub fn compared(place: &PlaceMeasurements) -> u64 {
     place.receives.found.attempts + place.receives.sought.attempts
 }

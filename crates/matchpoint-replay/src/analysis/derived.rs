@@ -53,7 +53,6 @@ pub fn wildcard_receives(totals: &Totals) -> (u64, u64) {
     (wildcards.any_source + wildcards.both, wildcards.any_tag + wildcards.both)
 }
 
-/// Mean and maximum number of peers.
 pub fn peers(measurements: &Measurements) -> (f64, u32) {
     let of = |rank: &RankMeasurements| rank.peers;
     let sum: u64 = measurements.ranks.iter().map(|rank| u64::from(of(rank))).sum();
@@ -108,7 +107,6 @@ pub fn median_over_receivers(measurements: &Measurements, of: impl Fn(&RankMeasu
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Number of sequences of compatible receives, and their mean length.
 pub fn compatible_runs(totals: &Totals) -> (u64, f64) {
     let runs: u64 = totals.compatible_runs.iter().sum();
     (runs, ratio(totals.receives as f64, runs as f64))
@@ -149,13 +147,11 @@ pub fn rank_cost_ns(rank: &RankMeasurements, at: &EngineAtRank, shared_ns: [f64;
     std::array::from_fn(|end| costs_ns[end].max(shared_ns[end]).min(most_ns))
 }
 
-/// The likely cost of matching at the rank with this index.
 pub fn likely_cost_ns(measurements: &Measurements, engine: &EngineMeasurements, index: usize) -> Option<f64> {
     let (rank, at) = (measurements.ranks.get(index)?, engine.ranks.get(index)?);
     Some(rank_cost_ns(rank, at, shared_ns(measurements, engine))[1])
 }
 
-/// The index of the rank with this number.
 pub fn index_of(measurements: &Measurements, rank: u32) -> Option<usize> {
     measurements.ranks.iter().position(|of| of.rank == rank)
 }
@@ -164,7 +160,6 @@ pub fn cost_at_ns(measurements: &Measurements, engine: &EngineMeasurements, rank
     index_of(measurements, rank).and_then(|index| engine.ranks.get(index)).map_or(0.0, cost_ns)
 }
 
-/// Attempts of an engine in both queues, and attempts per search.
 pub fn attempts(engine: &EngineMeasurements) -> (u64, f64) {
     let attempts = engine.posted.attempts + engine.unexpected.attempts;
     let searches = engine.posted.searches + engine.unexpected.searches;

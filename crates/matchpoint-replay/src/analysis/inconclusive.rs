@@ -35,7 +35,6 @@ pub enum CallTimes {
     Decide,
 }
 
-/// The first reason why the share gives no answer.
 pub fn inconclusive(
     measurements: &Measurements,
     verdict: &Verdict,
@@ -177,7 +176,6 @@ pub fn gaps(measurements: &Measurements) -> Option<Inconclusive> {
     Some(Inconclusive::new(reason, action))
 }
 
-/// Number of calls that the trace counts and does not contain.
 fn missing_calls(measurements: &Measurements) -> u64 {
     measurements.trace.calls_left_out.saturating_add(measurements.trace.calls_cut_off)
 }

@@ -15,7 +15,6 @@ pub fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements
     engine.ranks.iter().any(|rank| rank.library.is_some()) && is_stand_in(measurements, engine)
 }
 
-/// Replaces the times of the stand-in by search costs of the library.
 pub fn apply(measurements: &mut Measurements) {
     for at in 0..measurements.engines.len() {
         let applies = has_library_cost(measurements, &measurements.engines[at]);
@@ -102,7 +101,6 @@ pub fn saving_by_run(measurements: &Measurements, index: usize) -> Option<f64> {
     Some((1.0 - ratio(left_ns, likely_ns)).max(0.0))
 }
 
-/// Whether `matchpoint run` saves at least half of the matching cost of a rank at the high end.
 pub fn may_save(measurements: &Measurements, index: usize) -> bool {
     Overflow::at(measurements, index).is_some_and(|overflow| overflow.left_ns <= overflow.high_ns / 2.0)
 }

@@ -74,12 +74,10 @@ fn mpich_version(library: &str) -> Option<(u32, u32)> {
     Some((next()?, next()?))
 }
 
-/// The name of an engine without its parameters.
 pub fn bare(engine: &str) -> &str {
     engine.split(':').next().unwrap_or_default()
 }
 
-/// The library that searches as an engine does.
 pub fn library_of(engine: &str) -> Option<&'static str> {
     match bare(engine) {
         "list" => Some("MPICH"),

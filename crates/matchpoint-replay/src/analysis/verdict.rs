@@ -32,9 +32,7 @@ pub enum Answer {
 pub struct Verdict {
     pub answer: Answer,
     pub share: f64,
-    /// Share with warm caches.
     pub low: f64,
-    /// Share with cold caches.
     pub high: f64,
     /// Cost at `rank` ÷ run time of the replay, at most 1. The replay takes computing times from the trace, and network
     /// times from the LogGP model.

@@ -72,7 +72,6 @@ pub(crate) struct Communicators {
 }
 
 impl Communicators {
-    /// World rank of the member that the process with world rank `own` identifies as `rank`.
     pub fn world_rank(&self, own: u32, membership: Membership, rank: u32) -> Option<u32> {
         if membership.context == SELF {
             return Some(own);

@@ -208,7 +208,6 @@ impl Resolver<'_> {
         contexts.collect()
     }
 
-    /// Stores the call if the other side has not called the function.
     fn create_intercomm(&mut self, parent: Context, calls: Vec<StoredCall>) {
         let Some((own, other, tag)) = self.leaders(parent, &calls) else {
             let contexts = self.create_unresolved(parent, calls);

@@ -90,7 +90,6 @@ impl Resolver<'_> {
         own.iter().chain(remote).filter_map(|rank| self.present.get(rank).copied())
     }
 
-    /// Lets ranks continue that wait although the result of their creation is known.
     pub(super) fn release_waiting_ranks(&mut self) -> bool {
         let ahead = self.ranks.iter_mut().map(|state| std::mem::take(&mut state.is_waiting_with_result));
         ahead.fold(false, |some, is_waiting_with_result| some | is_waiting_with_result)

@@ -44,7 +44,6 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns false if the rank waits or has finished.
     fn execute_next_call(&mut self, index: usize) -> Result<bool, TraceError> {
         let state = &mut self.ranks[index];
         if state.is_waiting || state.is_waiting_with_result {

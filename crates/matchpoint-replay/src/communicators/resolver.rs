@@ -66,7 +66,7 @@ pub(super) struct IntercommSide {
 
 pub(super) type MemberContexts = Vec<(StoredCall, Option<Context>)>;
 
-/// Both groups of an inter-communicator, sorted, because each side lists its own group first.
+/// Sorted, because each side of an inter-communicator lists its own group first.
 pub(super) type GroupPair = (Vec<u32>, Vec<u32>);
 
 /// Open creations by key, oldest first. Each member joins in this order.
@@ -177,7 +177,6 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Creates a communicator for all members for which `belongs` returns true.
     pub fn create_for_all(
         &mut self,
         communicator: Communicator,

@@ -21,11 +21,9 @@ use crate::batch::SortedChunk;
 use crate::library_cost::{Curve, LibraryCost, SearchTime};
 use crate::step::{CallEnd, Kind, Step};
 
-/// A call of this multiple of its searches' maximum has waited.
 const WAITED: f64 = 8.0;
 
 pub(crate) struct CallCosts {
-    /// Costs for receives with a source, and with `MPI_ANY_SOURCE`.
     named: LibraryCost,
     any: LibraryCost,
     crowding: f64,
@@ -35,7 +33,6 @@ pub(crate) struct CallCosts {
 #[derive(Default)]
 struct RankCosts {
     rank: u32,
-    /// Ends of calls, each with the number of earlier steps.
     ends: VecDeque<(u64, CallEnd)>,
     received: u64,
     played: u64,
@@ -57,9 +54,7 @@ struct DeferredMessages {
 #[derive(Clone, Copy, Default)]
 struct CallSearches {
     low_ns: f64,
-    /// Maximum search time of receives and probes.
     requested_ns: f64,
-    /// Maximum search time of messages.
     arrived_ns: f64,
     /// Time of the calls with empty queues, without messages of other processes.
     empty_ns: f64,
@@ -129,7 +124,6 @@ impl CallCosts {
         SearchTime { likely_ns: sum.likely_ns.max(sum.low_ns), ..sum }
     }
 
-    /// Processes with several threads have no ends of calls.
     pub fn finish(&mut self) {
         (0..self.ranks.len()).for_each(|process| self.end_calls(process));
     }
@@ -193,7 +187,6 @@ impl RankCosts {
         }
     }
 
-    /// Geometric mean of the bounds of the search time ÷ the upper bound, over the calls so far.
     fn mean_part(&self) -> f64 {
         if self.sum.high_ns > 0.0 { (self.sum.low_ns / self.sum.high_ns).sqrt() } else { 0.0 }
     }

@@ -3,12 +3,13 @@
 //! After a compute phase, the next steps fetch queues and code once, so a phase with one step costs nearly as
 //! much as a phase with ten. Some phases are measured with flushed caches; all are counted.
 
+use std::hint::black_box;
+
 use crate::step::Step;
 
 /// A compute phase of this length replaces the queues in the caches.
 const COMPUTE_PHASE_NS: i64 = 20_000;
 
-/// Size classes: 1, 2–3, 4–7, … 512 and more steps.
 const SIZES: usize = 10;
 
 /// One phase in `FIRST_INTERVAL` is measured; after every `PER_STAGE` samples of a size, the fraction halves.
@@ -54,8 +55,7 @@ impl PhaseCounts {
     }
 }
 
-/// Random selection of phases, the same in every replay. A regular selection would always select the same
-/// ranks.
+/// The same selection in every replay. A regular selection would always select the same ranks.
 pub(crate) struct PhaseSampler {
     drawn: [u64; SIZES],
     state: u64,
@@ -86,7 +86,6 @@ pub(crate) struct Sample {
     pub ns: f64,
 }
 
-/// Cost of a phase in addition to the warm time, by size of the phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Surcharge([f64; SIZES]);
 
@@ -116,6 +115,27 @@ impl Surcharge {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}
+
+const FLUSH_BYTES: usize = 16 << 20;
+
+const LINE: usize = 64;
+
+/// Flushes only the core's private caches: a shared last-level cache may be larger than any buffer.
+#[derive(Default)]
+pub(crate) struct CacheFlusher(Vec<u8>);
+
+impl CacheFlusher {
+    pub fn flush(&mut self) {
+        // The first use allocates, because the allocation takes as long as a few thousand calls.
+        if self.0.is_empty() {
+            self.0 = vec![1; FLUSH_BYTES];
+        }
+        for line in self.0.chunks_mut(LINE) {
+            line[0] = line[0].wrapping_add(1);
+        }
+        black_box(&self.0);
+    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::measurements::{
 use crate::observer::{RankObserver, SearchTotals};
 use crate::step::{Kind, Step};
 
-/// Repetitions of a burst. The shortest time counts, because host load only lengthens it.
+/// The shortest repetition of a burst counts, because host load only lengthens its time.
 pub(super) const REPETITIONS: usize = 3;
 
 const BURSTS_PER_UPDATE: u64 = 8;
@@ -226,7 +226,6 @@ impl MeasuredEngine {
         };
         let ns = timed.next().map(|engine| time(&mut **engine, steps, clock_ns));
         let was_interrupted = stopwatch.restart().was_interrupted();
-        // The code of these engines is now warm.
         for engine in timed {
             time(&mut **engine, steps, clock_ns);
         }
@@ -279,7 +278,6 @@ impl MeasuredEngine {
         true
     }
 
-    /// Subtracts the cost of counting. Compares the results afterwards.
     fn time_counted(&mut self, process: usize, steps: &[Step], clock_ns: f64) -> f64 {
         let counting_ns = *self.counting_ns.get_or_insert_with(|| {
             let name = engines::at_process(&self.name, 0, self.world.into());
@@ -339,7 +337,7 @@ impl MeasuredEngine {
         self.loaded_bytes * (self.ranks.len() * (1 + instance_count.timed())) as u64
     }
 
-    /// Stops an engine beyond its limits. Called after a burst, so that all instances are in the same state.
+    /// Called after a burst, so that all instances are in the same state.
     pub fn apply_limits(&mut self, engines: usize, sampled: bool, passed: Duration) {
         if self.stopped.is_some() {
         } else if budget::is_too_large(self.memory_bytes, engines) && !self.is_first {

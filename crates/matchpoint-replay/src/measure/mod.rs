@@ -24,7 +24,7 @@ use matchpoint::engines::NameError;
 use matchpoint_trace::SearchCost;
 
 use crate::batch::{Chunk, SortedChunk};
-use crate::flush::CacheFlusher;
+use crate::measure::cold::CacheFlusher;
 use crate::measurements::{EngineMeasurements, SearchCounts, Timings};
 use crate::observer::{RankObserver, SharedStatistics};
 use crate::step::Step;
@@ -119,7 +119,6 @@ impl Measurer {
         let mut sorted = SortedChunk::default();
         for chunk in full {
             sorted.sort(&chunk, self.observers.len());
-            // Fails if the simulation has ended.
             let _ = returned.send(chunk);
             if let Some(first) = self.engines.first_mut() {
                 first.receive_call_ends(&sorted);
@@ -164,8 +163,7 @@ impl Measurer {
         }
     }
 
-    /// Reduces the instances of all engines together, so that all times are minima of equally many
-    /// repetitions.
+    /// For all engines together, so that all times are minima of equally many repetitions.
     fn reduce_instances(&mut self) {
         if self.instance_count == InstanceCount::Repeated {
             let repeating: Duration = self.engines.iter().map(|engine| engine.repeating).sum();
@@ -200,7 +198,6 @@ impl Measurer {
         }
     }
 
-    /// Engines share only the steps, which are read again after the flush.
     fn play_cold(&mut self, process: usize, phase: &[Step], first: usize) {
         let mut stopwatch = Stopwatch::start();
         let (count, rank) = (self.engines.len(), self.ranks[process]);

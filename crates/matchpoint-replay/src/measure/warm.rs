@@ -32,7 +32,6 @@ const KNOWN_FACTOR: f64 = 2.0;
 const LATEST: f64 = 0.125;
 
 impl RecentTime {
-    /// Returns the recent time for an interrupted burst.
     pub fn filter_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
         let usual_ns = self.per_step_ns * steps as f64;
         let known = self.per_step_ns > 0.0;

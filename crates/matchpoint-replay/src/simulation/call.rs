@@ -422,7 +422,6 @@ impl<S: StepSink> Simulation<'_, S> {
     }
 }
 
-/// State of a request that completes at `end`, or with `ends` pending operations.
 fn state(end: CompletionTime, ends: u8) -> RequestState {
     end.map_or(RequestState::Pending(ends), RequestState::Complete)
 }

@@ -15,11 +15,8 @@ pub(super) struct CollectiveCall {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Dependency {
-    /// Every member waits for all members.
     All,
-    /// Every member waits for the root.
     FromRoot,
-    /// The root waits for all members.
     ToRoot,
     /// No member waits: the trace does not contain the neighbors of a neighborhood collective.
     Local,
@@ -74,7 +71,6 @@ impl CollectiveCall {
         CollectiveCall { arrived: 0, expected, latest_ns: i64::MIN, root_ns: None, waiting: Vec::new() }
     }
 
-    /// Returns the end of the member's call, if known.
     pub fn enter(
         &mut self,
         index: usize,
@@ -105,7 +101,6 @@ impl CollectiveCall {
         self.arrived == self.expected
     }
 
-    /// Removes the members that can continue. Returns these members and the time.
     pub fn take_unblocked(
         &mut self,
         dependency: Dependency,

@@ -13,7 +13,6 @@ use crate::step::{Point, StepSink};
 use crate::tally::Tally;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// Ends an operation that matched the message `matched`.
     pub(super) fn end(&mut self, index: usize, owner: Owner, at_ns: i64, matched: MatchedEnvelope) {
         match owner {
             Owner::None => {}
@@ -53,7 +52,6 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Lets a lane wait for the requests that the traced call completed.
     pub(super) fn await_requests(
         &mut self,
         index: usize,

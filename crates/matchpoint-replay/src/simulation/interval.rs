@@ -13,14 +13,12 @@ use crate::schedule::NEVER;
 use crate::step::StepSink;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// The earliest recorded end of a blocking call that limits arrivals.
     pub(super) fn next_deadline(&self, index: usize) -> i64 {
         let lanes = self.processes[index].lanes.iter();
         let blocked = lanes.filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
         blocked.map(|lane| lane.deadline_ns).min().unwrap_or(NEVER)
     }
 
-    /// The messages of calls with this recorded end arrive.
     pub(super) fn apply_deadline(&mut self, index: usize, at_ns: i64) {
         for lane in 0..self.processes[index].lanes.len() {
             let of = &mut self.processes[index].lanes[lane];

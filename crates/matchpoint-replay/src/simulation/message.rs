@@ -99,7 +99,6 @@ impl<S: StepSink> Simulation<'_, S> {
         slot
     }
 
-    /// Puts recorded messages in flight, up to the first message that is not sent yet.
     pub(super) fn launch_recorded(&mut self, to: usize) {
         let clocks = self.setting.clocks;
         while let Some((at_ns, slot)) =
@@ -179,7 +178,6 @@ impl<S: StepSink> Simulation<'_, S> {
         PostResult { end: Some(end_ns), slot: None, matched: matched.filter(|_| !selector.is_exact()) }
     }
 
-    /// Called once for each receive from any source.
     fn is_null_receive(&mut self, index: usize, args: &ReceiveArgs) -> bool {
         let process = &mut self.processes[index];
         let number = process.any_sources;
@@ -311,7 +309,6 @@ impl<S: StepSink> Simulation<'_, S> {
 }
 
 pub(super) struct Sent {
-    /// `Some` if the sender does not wait.
     pub end: CompletionTime,
     pub message: Option<requests::SentMessage>,
 }

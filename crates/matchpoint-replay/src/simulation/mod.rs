@@ -56,7 +56,6 @@ pub(crate) struct Simulation<'t, S> {
     records: Slab<MessageRecord>,
     pending_collectives: FxHashMap<(Context, u32), CollectiveCall>,
     schedule: Schedule,
-    /// The process that executes now. Its next time is computed at the end of the turn.
     current: usize,
     others_ns: i64,
     own_ns: i64,
@@ -162,7 +161,6 @@ impl<'t, S: StepSink> Simulation<'t, S> {
         }
     }
 
-    /// Executes a process until other processes may affect it. Returns its next time.
     fn turn(&mut self, index: usize) -> Result<i64, ReplayError> {
         let lookahead = self.setting.loggp.lookahead();
         loop {

@@ -53,7 +53,6 @@ impl<S: StepSink> Simulation<'_, S> {
         true
     }
 
-    /// Ends sends as if their messages were buffered.
     fn complete_sends(&mut self, index: usize, lane: usize) -> bool {
         // A stalled program ends many calls in this way, usually without a process that waits as sender.
         if self.processes[index].waited_sends == 0 {
@@ -84,7 +83,6 @@ impl<S: StepSink> Simulation<'_, S> {
         !sends.is_empty()
     }
 
-    /// Ends a collective with members that have no further calls.
     fn end_abandoned_collective(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
         if state.reason != BlockReason::Collective {
             return false;
@@ -114,7 +112,6 @@ impl<S: StepSink> Simulation<'_, S> {
         !slots.is_empty() || (is_abandoned && self.end_unmatched_receives(index, lane))
     }
 
-    /// Ends a call after other receives took all invented messages.
     fn end_unmatched_receives(&mut self, index: usize, lane: usize) -> bool {
         self.tally.count_ended_call("receives blocked by other receives");
         for (slot, _) in self.awaited_receives(index, lane) {

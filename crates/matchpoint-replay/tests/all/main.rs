@@ -4,14 +4,12 @@ mod communicators;
 mod counting;
 mod events;
 mod in_order;
-mod intervals;
 mod memory;
 mod program;
 mod random;
 mod real;
 mod recorded;
 mod simulation;
-mod substitutes;
 #[allow(dead_code)]
 #[path = "../../../matchpoint-trace/tests/dumpi/traces.rs"]
 mod traces;

@@ -15,14 +15,12 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, profil
 use matchpoint_trace::call::*;
 use matchpoint_trace::{Call, Description, Function, RankReader, Trace, TraceError};
 
-/// Anonymous memory of this process, in bytes.
 fn anonymous_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells it");
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// A trace with calls that are computed from the call numbers.
 struct GeneratedTrace<F> {
     description: Description,
     present: Vec<u32>,
@@ -223,7 +221,6 @@ enum Case {
     /// Pairs of ranks with waiting messages.
     Waiting(u32, ReceiveOrder),
     Posted,
-    /// A program that creates this number of communicators.
     Communicators(u64),
     /// Exchanges in a cube: edge length of the cube, and number of exchanges.
     Cube(u32, u64),
@@ -345,7 +342,6 @@ fn run(case: Case, messages: u64) {
     assert!(peak <= limit, "{case:?}: {} of {} KiB", peak >> 10, limit >> 10);
 }
 
-/// Bytes of the second pass per message.
 fn per<F>(trace: &GeneratedTrace<F>, messages: u64) -> f64 {
     (trace.peak.load(Relaxed) - trace.before.load(Relaxed)) as f64 / messages as f64
 }

@@ -25,7 +25,7 @@ pub struct Sum {
 const BLOCK_BYTES: usize = 60 << 10;
 const LEVEL: i32 = 3;
 
-/// Writes `arrivals`, which must ascend by time.
+/// `arrivals` must ascend by time.
 pub fn write(to: &mut impl Write, arrivals: &[Arrival], unknown: u64) -> io::Result<()> {
     let mut content = Vec::with_capacity(BLOCK_BYTES + 64);
     let mut last_ns = 0;

@@ -17,7 +17,6 @@ const ARCHIVES: &[(&[u8], &str, &str)] = &[
 
 const FOLDERS_NAMED: usize = 4;
 
-/// Offset and bytes of the magic number in a tar archive.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
 pub(super) fn explain<'a>(
@@ -48,7 +47,6 @@ fn of_folder(path: &Path, known: &str, is_known: &dyn Fn(&Path) -> bool) -> Trac
     })
 }
 
-/// Message with folders that may be traces.
 fn folders(inside: &[PathBuf], is_known: &dyn Fn(&Path) -> bool) -> Option<String> {
     let traces = inside.iter().filter(|path| path.is_dir() && is_known(path));
     let mut folders: Vec<String> = traces.map(|path| path.display().to_string()).collect();

@@ -7,7 +7,7 @@ use std::path::Path;
 use liblzma::read::XzDecoder;
 use matchpoint_trace::Call;
 
-use crate::traces::{calls, compare, opened, unplaced};
+use crate::traces::{REAL, calls, compare, opened, unplaced};
 
 pub fn files(extension: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumpi/data");
@@ -42,5 +42,18 @@ fn functions_are_read_as_by_dumpi2ascii() {
         functions.dedup();
         assert_eq!(functions.len(), 289, "{name}");
         compare(&name, &ours, &theirs);
+    }
+}
+
+#[test]
+fn binary_and_text_agree_call_by_call() {
+    for (name, real) in REAL.iter() {
+        for file in &real.texts {
+            let binary = opened(&real.folder);
+            let text = opened(file);
+            let rank = text.present()[0];
+            let (ours, theirs) = (calls(&*binary, rank), calls(&*text, rank));
+            compare(&format!("{name}, rank {rank}"), &unplaced(ours), &unplaced(theirs));
+        }
     }
 }

@@ -9,7 +9,6 @@ mod opening;
 mod random;
 mod records;
 mod replaced;
-mod text_agrees;
 mod text_lines;
 mod traces;
 mod writer;

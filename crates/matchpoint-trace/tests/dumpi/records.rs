@@ -14,7 +14,6 @@ pub fn read_calls(file: &[u8]) -> Result<Vec<Call>, TraceError> {
     read_all(&mut read_bytes(file)?)
 }
 
-/// Reads the only call of a file with one record.
 fn read_call(function: u16, arguments: Bytes) -> Call {
     let calls = read_calls(&Writer::new([13, 0, 0]).call(function, arguments).file()).unwrap();
     assert_eq!(calls.len(), 1);

@@ -35,7 +35,6 @@ pub static REAL: LazyLock<BTreeMap<String, Real>> = LazyLock::new(|| {
     found
 });
 
-/// Folders with traces, in the parent folders of this crate.
 fn sources() -> Vec<PathBuf> {
     let above = |name: &str| {
         let mut parents = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
@@ -83,7 +82,6 @@ pub fn calls(trace: &dyn Trace, rank: u32) -> Vec<Call> {
     read_all(&mut *trace.rank(rank).unwrap()).unwrap()
 }
 
-/// Asserts that both traces have the same calls.
 pub fn compare(name: &str, ours: &[Call], theirs: &[Call]) {
     for (at, (one, other)) in ours.iter().zip(theirs).enumerate() {
         assert_eq!(one, other, "{name}, call {at}");

@@ -13,7 +13,6 @@ pub mod mask {
     pub const USUAL: u8 = STATUSES | CPU | WALL | THREAD;
 }
 
-/// Big-endian values.
 #[derive(Clone, Default)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -42,7 +41,6 @@ impl Bytes {
         values.iter().fold(self.int(values.len() as i32), |bytes, value| bytes.int(*value))
     }
 
-    /// Bytes, source and tag of each status.
     pub fn statuses(self, statuses: &[(i32, i32, i32)]) -> Self {
         let count = self.int(statuses.len() as i32);
         statuses.iter().fold(count, |bytes, (length, source, tag)| {
@@ -70,7 +68,7 @@ pub struct Writer {
     ended: bool,
 }
 
-/// Bias of processor time and of wall clock time, in seconds.
+/// In seconds, of processor time and of wall clock time.
 pub const BIAS: (i32, i32) = (5, 1000);
 
 impl Writer {

@@ -44,12 +44,10 @@ fn folder_manifest_or_file_opens_trace() {
     assert_eq!(opened(&folder.join("copy.data")).present(), [3]);
 }
 
-/// The missing ranks, with the reasons.
 fn missing(description: &Description) -> Vec<(u32, &str)> {
     description.missing.iter().map(|missing| (missing.rank, missing.why.as_str())).collect()
 }
 
-/// The description of a trace with this head.
 fn described(head: Head) -> Description {
     let file = [head_block(&head), small()[1..].concat()].concat();
     opened(&folder("described", &[(head.rank, file)], None)).description().clone()

@@ -25,7 +25,6 @@ impl Random {
         (self.next() >> 11) % limit.max(1)
     }
 
-    /// A random number; small and large numbers are equally frequent.
     pub fn short(&mut self, bits: u64) -> u64 {
         let bits = self.below(bits);
         self.below(1 << bits)

@@ -1,8 +1,5 @@
-//! `matchpoint predict validate`: predicts operations, runs the operations under the user's MPI, and compares the
-//! times.
-//!
-//! The benchmark of `matchpoint calibrate` receives every message of an operation, and reports time and arrival order.
-//! The comparison uses the time of the slowest rank.
+//! `matchpoint predict validate`: the benchmark of `matchpoint calibrate` runs the operations under the user's MPI,
+//! and reports time and arrival order. The comparison uses the time of the slowest rank.
 
 mod judged;
 mod operations;
@@ -108,7 +105,6 @@ impl Validation {
         Ok(processes)
     }
 
-    /// The nodes and sockets of the job, unless options set other numbers.
     fn on(&self, ranks: &Ranks) -> On {
         let nodes = ranks.nodes();
         let ppn = nodes.iter().map(|node| node.len() as u32).max().and_then(NonZeroU32::new);

@@ -18,7 +18,7 @@ const GATHERED_BYTES: [u64; 3] = [8, 1 << 10, 32 << 10];
 const VOLUMES: [u32; 5] = [1, 10, 100, 1000, 5000];
 const VOLUME_BYTES: [u32; 3] = [8, 1 << 10, 32 << 10];
 
-/// Maximum bytes of all messages. More bytes would measure the memory.
+/// More bytes would measure the memory.
 const VOLUME_BYTES_MAX: u64 = 4 << 20;
 
 #[derive(Clone, Copy)]
@@ -93,7 +93,6 @@ fn volumes(messages_max: u32) -> Vec<Operation> {
 /// Tolerated excess for connections and requests.
 const SOME_MORE: f64 = 2.0;
 
-/// A note about operations that took longer than their budget.
 pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
     let times_s = all.iter().map(|one| one.took.as_secs_f64());
     let beyond_s: Vec<f64> = times_s.filter(|took_s| *took_s > SOME_MORE * budget_s).collect();

@@ -58,7 +58,6 @@ fn times(names: &[String], rows: &[&[Cell]], is_cold: bool, document: &mut Docum
     }
 }
 
-/// A line for each workload, with a cell for each engine.
 pub(super) fn table<'a>(
     names: &[String],
     rows: &[&'a [Cell]],

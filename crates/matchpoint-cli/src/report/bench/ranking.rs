@@ -22,16 +22,13 @@ pub const LEGEND: &str = "*: best of the row. ≈: as fast as the best, because 
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowRank {
-    /// Faster than all others.
     Best,
-    /// As fast as the best.
     Level,
-    /// Slower than the best, or without times.
     Behind,
 }
 
 impl RowRank {
-    /// The rank of a cell. If other engines are as fast as the best, the best is [`RowRank::Level`] too.
+    /// If other engines are as fast as the best, the best is [`RowRank::Level`] too.
     pub fn of(cell: &Cell, row: &[Cell]) -> RowRank {
         let (Some(own), Some(best)) = (timing(cell), best(row)) else { return RowRank::Behind };
         match row.iter().filter_map(timing).filter(|other| is_level(best, other)).count() {
@@ -50,7 +47,6 @@ impl RowRank {
     }
 }
 
-/// For each engine, the workload with its largest loss.
 pub fn losses(results: &Results) -> Vec<(String, String)> {
     let rows = rows(results);
     names(results).into_iter().enumerate().map(|(at, name)| (name, loss(&rows, at))).collect()
@@ -88,7 +84,6 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
     }
 }
 
-/// The ratio of medians of an engine that is as fast as the best, if the ratio is large.
 fn apart(rows: &[&[Cell]], engine: usize) -> String {
     let ratio = |row: &&[Cell]| Some(timing(row.get(engine)?)?.ns_median / best(row)?.ns_median);
     match rows.iter().filter_map(ratio).fold(0.0, f64::max) {

@@ -77,7 +77,6 @@ pub(super) fn label(rate: &Rate) -> String {
     rate.threads.map_or_else(|| name.clone(), |threads| format!("{name} ×{threads}"))
 }
 
-/// Pairs of a window and an amount of work.
 pub(super) fn charts(rates: &Rates) -> Vec<(usize, u32)> {
     let windows = rates.options.windows.iter();
     windows.flat_map(|&window| rates.options.work_ns.iter().map(move |&work_ns| (window, work_ns))).collect()
@@ -105,7 +104,6 @@ fn text(rate: &Rate) -> String {
     }
 }
 
-/// The word for a rate without a number.
 fn without(rate: &Rate) -> Option<&'static str> {
     match rate {
         Rate { wrong: Some(_), .. } => Some("WRONG"),
@@ -137,7 +135,6 @@ pub fn json(rates: &Rates, load: Option<f64>) -> Value {
     measured(load, document)
 }
 
-/// Published rates on other hardware, in million messages per second.
 fn published_rates() -> Value {
     let lines = published::LINES.iter().map(|(scenario, points)| {
         let points =

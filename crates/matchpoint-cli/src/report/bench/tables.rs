@@ -48,14 +48,12 @@ pub fn split(cell: &Cell) -> Option<String> {
     Some(format!("{} + {}", digits(post), digits(arrive)))
 }
 
-/// Rows in which posts and arrivals were timed separately.
 pub fn with_halves<'a>(rows: &[&'a [Cell]]) -> Vec<&'a [Cell]> {
     rows.iter().copied().filter(|row| row.iter().any(|cell| split(cell).is_some())).collect()
 }
 
 pub const NOTHING: &str = "·";
 
-/// Cells without times, and the reasons.
 pub fn unfinished(results: &Results) -> Vec<(&'static str, String)> {
     let note = |cell: &Cell| {
         let at = format!("{} on {}", cell.engine, label(cell));
@@ -94,7 +92,6 @@ pub fn memory(cell: &Cell, leanest: Option<u64>) -> String {
     }
 }
 
-/// The cells of each engine in which a substitute was measured.
 fn substituted(results: &Results) -> Vec<Vec<&Cell>> {
     let rows = rows(results);
     let of = |at: usize| {

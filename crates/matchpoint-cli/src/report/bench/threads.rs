@@ -52,7 +52,6 @@ pub fn callers(rates: &CallerRates) -> Document {
     document
 }
 
-/// The first measurement with a full table, for each engine.
 pub(super) fn full_tables<'a>(
     document: &mut Document,
     rates: impl Iterator<Item = (&'a str, Option<&'a Full>)>,

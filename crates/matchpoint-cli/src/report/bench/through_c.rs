@@ -41,7 +41,6 @@ pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     document
 }
 
-/// Number of engines in a row, before the stand-ins.
 fn engine_count(results: &Results) -> usize {
     results.engines.len() - stand_ins().len()
 }
@@ -59,7 +58,6 @@ fn ratio(cell: &Cell, row: &[Cell]) -> Option<f64> {
     Some(cell.outcome.ns()? / best_stand_in(row)?.outcome.ns()?)
 }
 
-/// The workloads on which an engine is slower than the best stand-in, by spreads, with the slowest first.
 fn slower(rows: &[&[Cell]], engine: usize) -> String {
     let behind = rows.iter().filter_map(|row| {
         let cell = &row[engine];

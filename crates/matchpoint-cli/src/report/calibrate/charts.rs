@@ -54,7 +54,6 @@ fn line(style: usize, points: Vec<(f64, f64)>) -> Line {
     Line { style, points, shape: Shape::Curve, ..Line::default() }
 }
 
-/// Sizes of a segment for a smooth line.
 fn within(segment: &Segment) -> impl Iterator<Item = f64> {
     const STEPS: u32 = 24;
     let (low, high) = (f64::from(segment.bytes.0), f64::from(segment.bytes.1));

@@ -21,7 +21,6 @@ pub struct Calibration<'a> {
     pub machine: &'a Machine,
 }
 
-/// The parameters of each protocol on each kind of link.
 fn protocols(parameters: &Parameters) -> Rows<(&Link, usize, &Segment)> {
     let all = parameters
         .links
@@ -72,7 +71,6 @@ fn rate(bytes_per_s: f64) -> String {
     }
 }
 
-/// The wider half of an interval.
 fn margin(range: &Range) -> String {
     let wider = (range.high - range.value).max(range.value - range.low) / range.value;
     match wider * 100.0 {
@@ -98,7 +96,6 @@ fn search(parameters: &Parameters) -> Option<String> {
     Some(text)
 }
 
-/// Cost of an entry with the fewest and with the most messages.
 fn by_messages(search: &Search) -> String {
     let known = search.gamma_by_messages();
     match &known[..] {

@@ -1,7 +1,6 @@
 /// Ranges of axes around 0. The smallest range is so large that small residuals look small.
 const REACHES: [f64; 6] = [0.04, 0.1, 0.2, 0.4, 1.0, 2.0];
 
-/// Maximum number of marked powers.
 const POWERS: i32 = 8;
 
 pub type Label = fn(f64) -> String;
@@ -28,7 +27,6 @@ pub struct Axis {
     high: f64,
     from: f64,
     to: f64,
-    /// Values and labels of the marks.
     pub marks: Vec<(f64, String)>,
 }
 
@@ -110,7 +108,6 @@ fn short(number: usize) -> String {
     }
 }
 
-/// The next number of the form 1, 2 or 5 × a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.max(1e-3).log10().floor());
     let of = |times: &&f64| **times * power >= step;

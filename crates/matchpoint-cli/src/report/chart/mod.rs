@@ -2,17 +2,14 @@
 
 pub mod axis;
 mod frame;
-mod names;
 
 use std::fmt::Write;
 
 use self::axis::{Axis, Scale};
-use self::frame::{FRAME, Frame};
-use self::names::{End, names};
+use self::frame::{End, FRAME, Frame, names};
 use crate::report::document::html::PICTURE;
 use crate::report::escape::escape;
 
-/// Number of line styles. More lines repeat the styles.
 pub const STYLES: usize = 12;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -29,7 +26,6 @@ pub enum Shape {
 pub struct Line {
     /// The name at the end of the line. Empty: the line continues the previous line.
     pub name: String,
-    /// The tooltip, if longer than the name.
     pub full: String,
     /// Each point: its place on the horizontal axis, and its value.
     pub points: Vec<(f64, f64)>,
@@ -47,7 +43,6 @@ pub struct Chart {
     pub lines: Vec<Line>,
     /// Scales of the numbers and of the values.
     pub scales: (Scale, Scale),
-    /// Values that the chart must include.
     pub reach: Vec<f64>,
 }
 
@@ -102,7 +97,6 @@ impl Chart {
 }
 
 impl Line {
-    /// Draws the line. Returns its last point.
     fn draw(&self, svg: &mut String, numbers: &Axis, values: &Axis) -> Option<(f64, f64)> {
         let style = self.style;
         let place = |&(number, value): &(f64, f64)| (numbers.place(number), values.place(value));

@@ -123,7 +123,6 @@ fn element(name: &str, attributes: &str, class: &str, text: &str) -> String {
     html + &format!("</{name}>")
 }
 
-/// Whether most cells of a column begin with a letter.
 fn is_of_words(rows: &[Vec<String>], column: usize) -> bool {
     let cells = rows.iter().filter_map(|row| row.get(column)?.chars().next());
     let (words, figures): (Vec<char>, Vec<char>) = cells.partition(|first| first.is_alphabetic());

@@ -32,7 +32,6 @@ enum Block {
     Gap,
 }
 
-/// A description of a table: its rows, and its columns with the text of each cell. The first column names the rows.
 pub struct Rows<R> {
     rows: Vec<R>,
     columns: Vec<(Medium, String, Vec<String>)>,
@@ -49,7 +48,6 @@ impl<R> Rows<R> {
         self.with(Medium::Both, heading, cell)
     }
 
-    /// Adds a column that a terminal has no room for.
     #[must_use]
     pub fn column_of_page(self, heading: impl Into<String>, cell: impl FnMut(&R) -> String) -> Self {
         self.with(Medium::Page, heading, cell)
@@ -80,7 +78,6 @@ impl<R> Rows<R> {
 struct Table {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// Whether cells that begin with `*` or `≈` are the best of their row.
     is_marked: bool,
 }
 
@@ -105,7 +102,6 @@ impl Document {
         html::render(&self.subject, &self.heading, self.blocks_on(Medium::Page))
     }
 
-    /// The blocks of the page as HTML, for a part of another page.
     pub fn fragment(&self) -> String {
         html::blocks(self.blocks_on(Medium::Page))
     }
@@ -145,7 +141,6 @@ impl Document {
         self.push(Block::Section(title.into()));
     }
 
-    /// Adds a table with a line for each row. A narrow terminal shows the table in parts.
     pub fn rows<R>(&mut self, of: Rows<R>) {
         if of.columns.iter().all(|(on, ..)| *on == Medium::Both) {
             return self.push(Block::Table(of.table(Medium::Both)));
@@ -172,7 +167,6 @@ impl Document {
         self.push(Block::Command(command.to_owned()));
     }
 
-    /// Adds HTML for pages.
     pub fn html(&mut self, html: impl Into<String>) {
         self.on_page().push(Block::Html(html.into()));
     }

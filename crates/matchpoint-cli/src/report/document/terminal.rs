@@ -93,7 +93,6 @@ impl Page {
         }
     }
 
-    /// Splits a wide table into tables with the same first column.
     fn table(&mut self, header: &[String], rows: &[Vec<String>]) {
         let widths = widths(header, rows, self.width);
         let first = widths.first().copied().unwrap_or_default();
@@ -114,7 +113,6 @@ impl Page {
         }
     }
 
-    /// The first column is left-aligned, and the others are right-aligned.
     fn narrow_table(&mut self, header: &[String], rows: &[Vec<String>]) {
         let widths = widths(header, rows, self.width);
         self.line(&format!("{BOLD}{}{BOLD:#}", aligned(header, &widths)));

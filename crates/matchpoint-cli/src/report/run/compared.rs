@@ -12,7 +12,6 @@ pub struct Row {
     pub name: String,
     /// Run times of the successful runs, in seconds.
     pub seconds: Vec<f64>,
-    /// The reason why the comparison stopped to run this variant.
     pub left_out: Option<String>,
 }
 
@@ -23,7 +22,6 @@ impl Row {
         (!self.seconds.is_empty()).then(|| median(&mut self.seconds.clone()))
     }
 
-    /// The longest run time ÷ the shortest.
     fn spread(&self) -> f64 {
         let least = self.seconds.iter().copied().fold(f64::INFINITY, f64::min);
         self.seconds.iter().copied().fold(0.0, f64::max) / least

@@ -6,7 +6,6 @@ use super::Run;
 use super::verdict::Verdict;
 use crate::report::schema::headed;
 
-/// The report. `job` describes the job.
 pub fn document(job: &Value, run: &Run, verdict: &Verdict) -> Value {
     let unmatched =
         run.unmatched.iter().map(|(why, processes)| json!({ "why": why, "processes": processes }));

@@ -17,11 +17,9 @@ pub struct Run {
     pub replaced: Option<String>,
     /// Ranks that matched messages, with the largest share first.
     pub ranks: Vec<Rank>,
-    /// Reasons why the core provider matched, with the number of processes.
     pub unmatched: Vec<(String, u64)>,
     /// Processes that loaded the provider and opened no endpoint.
     pub idle: u64,
-    /// Number of processes of the job, if known.
     pub expected: Option<u64>,
     pub reporting_hosts: BTreeSet<String>,
     /// Number of hosts of the job, and the shared folder of the reports, if known.
@@ -66,7 +64,6 @@ impl Run {
         Run { shared_folder: Some((hosts, folder.to_owned())), ..self }
     }
 
-    /// Number of processes without a report.
     pub fn silent(&self) -> u64 {
         let reported =
             self.ranks.len() as u64 + self.idle + self.unmatched.iter().map(|(_, times)| times).sum::<u64>();

@@ -109,7 +109,7 @@ pub fn explain_off(reason: &str) -> &'static str {
     }
 }
 
-/// The answer for a share of the run time. An unfinished rank may have a larger share.
+/// An unfinished rank may have a larger share.
 fn answer(run: &Run, share: Option<f64>) -> Answer {
     match Answer::to(share.unwrap_or(0.0)) {
         Answer::No if run.ranks.iter().any(|rank| !rank.complete) => Answer::Unknown,

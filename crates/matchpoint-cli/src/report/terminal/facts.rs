@@ -48,7 +48,6 @@ fn trace(measurements: &Measurements) -> String {
     )
 }
 
-/// Name and version of the MPI library, without the facts about its build that follow a comma.
 fn library(trace: &TraceFacts) -> String {
     let name = trace.library.as_deref().and_then(|library| library.split(',').next());
     name.map_or(String::new(), |name| format!(", {name}"))

@@ -75,7 +75,6 @@ fn unit(name: &str) -> Unit {
     }
 }
 
-/// The statistics of an engine: the mean over ranks, and the maximum if different.
 pub(super) fn statistics(engine: &EngineMeasurements) -> Option<String> {
     let described: Vec<String> = engine.statistics.iter().filter(|of| of.max > 0.0).map(describe).collect();
     (!described.is_empty()).then(|| format!("{}.", described.join(", ")))

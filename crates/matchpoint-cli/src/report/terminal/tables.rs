@@ -14,7 +14,6 @@ use super::statistics::statistics;
 use crate::report::Report;
 use crate::report::document::{Document, Rows};
 
-/// Columns of a histogram that fit into 80 columns of text.
 const BINS: usize = 8;
 
 pub fn write(report: &Report<'_>, document: &mut Document) {

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use matchpoint_calibrate::validation::{Application, Row, Step};
+use matchpoint_calibrate::validation::{Application, Row, Step, Validated};
 use matchpoint_replay::format::seconds;
 
-use crate::predict::Validated;
 use crate::report::escape::escape;
 use crate::report::predict::bars::{legend, reach, strip};
 

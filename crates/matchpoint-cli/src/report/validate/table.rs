@@ -1,9 +1,8 @@
 //! Common parts of the terminal and HTML reports.
 
-use matchpoint_calibrate::validation::{Application, Judgement, Row, Step, Times, Worst};
+use matchpoint_calibrate::validation::{Application, Judgement, Row, Step, Times, Validated, Worst};
 use matchpoint_replay::format::{bytes, count, seconds};
 
-use crate::predict::Validated;
 use crate::report::document::Rows;
 
 const NOTHING: &str = "·";
@@ -64,7 +63,6 @@ pub fn modelled(validated: &Validated, is_shown: fn(Application) -> bool) -> Row
     })
 }
 
-/// The typical time, with a mark if the typical time is below the quartiles ([`TIMES`]).
 fn typical(times: &Times) -> String {
     format!("{}{}", seconds(times.typical_s), if times.typical_s < times.low_s { " *" } else { "" })
 }
@@ -118,7 +116,6 @@ pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The answer: the errors of the models for products, then for other operations.
 pub fn answer(validated: &Validated) -> String {
     let products = validated.judgements.iter().filter(|of| of.application <= Application::Spgemm);
     let answers: Vec<String> = products.filter_map(answer_of).collect();
@@ -131,7 +128,6 @@ pub fn answer(validated: &Validated) -> String {
     if rest.is_empty() { of_levels } else { format!("{of_levels} Other operations: {rest}.") }
 }
 
-/// The closest model for gathers, and for HighVolumePingPong.
 fn rest(validated: &Validated) -> String {
     let off = |is_selected: fn(Application) -> bool| -> Vec<f64> {
         let selected = validated.judgements.iter().filter(|of| is_selected(of.application));

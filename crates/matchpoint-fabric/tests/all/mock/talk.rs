@@ -16,11 +16,15 @@ pub const LONG: usize = 50_000;
 
 /// Opens endpoints of a new core provider, each with a completion queue.
 pub fn endpoints(count: usize, accepts_peers: bool) -> Vec<Opened> {
+    endpoints_with(5, count, accepts_peers)
+}
+
+pub fn endpoints_with(seed: u64, count: usize, accepts_peers: bool) -> Vec<Opened> {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
     objects::install(VERSION);
-    begin(5, accepts_peers, VERSION, 0);
+    begin(seed, accepts_peers, VERSION, 0);
     // SAFETY: the core provider is initialized.
     unsafe { open(count, CQ_FORMAT_TAGGED, BOTH) }
 }
@@ -49,6 +53,11 @@ pub fn receive(at: &Opened, from: Addr, (tag, ignore): (u64, u64), room: &mut [u
 }
 
 pub fn read_contexts(at: &Opened, times: usize) -> Vec<usize> {
+    read_completions(at, times).into_iter().map(|(context, _)| context).collect()
+}
+
+/// Contexts and flags of completions.
+pub fn read_completions(at: &Opened, times: usize) -> Vec<(usize, u64)> {
     let mut complete = Vec::new();
     for _ in 0..times {
         // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
@@ -57,7 +66,7 @@ pub fn read_contexts(at: &Opened, times: usize) -> Vec<usize> {
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
             let rc = read(at.cq, entries.as_mut_ptr().cast(), 8, ptr::null_mut());
             let read = usize::try_from(rc).unwrap_or(0);
-            complete.extend(entries[..read].iter().map(|entry| entry.op_context as usize));
+            complete.extend(entries[..read].iter().map(|entry| (entry.op_context as usize, entry.flags)));
         }
     }
     complete

@@ -534,7 +534,6 @@ pub fn arrival_order_matters(case: &Case<'_>) -> Option<Advice> {
         let is_longer = long >= LONG_QUEUE && long >= TIMES_LONGER * short.max(1);
         is_longer || (of.unexpected_share - own.unexpected_share).abs() >= SENSITIVE
     };
-    // With `at_wait`, no receive is late.
     let others = others.iter().filter(|of| of.mode != Arrivals::AtWait).filter(differs);
     let other = others.max_by_key(|of| of.unexpected_longest.abs_diff(own.unexpected_longest))?;
     let better = if arrivals.mode == Arrivals::Recorded || arrivals.intervals_known {

@@ -2,17 +2,15 @@
 
 mod engine;
 mod limitations;
-mod overflow;
 mod queues;
 mod receives;
 mod tags;
 
-use crate::Measurements;
 use crate::analysis::derived::{index_of, likely_cost_ns, ratio};
 use crate::analysis::library_cost;
 use crate::analysis::verdict::{Answer, NEGLIGIBLE, Verdict};
-use crate::format;
 use crate::measurements::RankMeasurements;
+use crate::{Measurements, format};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Advice {
@@ -64,7 +62,7 @@ const CHECKS: &[Check] = &[
     limitations::copy_again,
     engine::none_needed,
     engine::other_engine,
-    overflow::run,
+    engine::run,
     receives::post_earlier,
     receives::matched_probe,
     queues::gather,

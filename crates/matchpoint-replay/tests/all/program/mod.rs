@@ -17,7 +17,6 @@ pub struct Program {
     arrivals: BTreeMap<u32, Vec<Arrival>>,
 }
 
-/// Each call takes 100 ns.
 #[derive(Default)]
 pub struct Rank {
     calls: Vec<Call>,
@@ -49,7 +48,6 @@ impl Program {
         self
     }
 
-    /// Recorded arrivals: time, sender, tag.
     pub fn arrivals(mut self, rank: u32, arrivals: &[(i64, u32, i32)]) -> Self {
         let arrival = |&(at_ns, from, tag): &(i64, u32, i32)| Arrival { at_ns, from, tag };
         self.arrivals.insert(rank, arrivals.iter().map(arrival).collect());
@@ -194,7 +192,6 @@ impl Rank {
         self
     }
 
-    /// Sets the recorded duration of the last call.
     pub fn taking(mut self, ns: i64) -> Self {
         let last = self.calls.last_mut().expect("a call");
         last.leave_ns = last.enter_ns + ns;
@@ -223,7 +220,6 @@ impl Rank {
         self.full(Function::Wait, action, &[request], &[Completion { index: 0, status }], &[])
     }
 
-    /// Completes the request at `index`.
     pub fn waitany(self, requests: &[u32], index: u32) -> Self {
         let action = Action::Complete { awaits: Await::Any, blocking: true };
         self.full(Function::Waitany, action, requests, &[Completion { index, status: None }], &[])

@@ -1,9 +1,9 @@
 //! Actions of message and request functions in DUMPI traces.
 
 use super::ids;
+use super::ids::Sizes;
 use super::layout::Name;
 use super::record::Record;
-use super::sizes::Sizes;
 use crate::call::{
     Action, Await, Call, Completion, Peer, ReceiveArgs, RequestId, SendArgs, SendMode, Status,
 };
@@ -14,7 +14,7 @@ pub(super) struct Arguments<'a> {
     pub(super) sizes: &'a Sizes,
 }
 
-/// Action of the record. The caller has set the function, requests and integers of `call`.
+/// The caller has set the function, requests and integers of `call`.
 #[inline]
 pub(super) fn interpret(record: &Record, sizes: &Sizes, call: &mut Call) {
     let arguments = Arguments { record, sizes };

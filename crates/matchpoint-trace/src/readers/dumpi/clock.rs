@@ -6,7 +6,7 @@ const BACK: i64 = 3600;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     last: Option<i64>,
-    /// The last seconds, and the same time in nanoseconds. Most calls return in the same second as the
+    /// The last seconds, and the same time in nanoseconds.
     /// previous call.
     recent: (i64, i64),
 }

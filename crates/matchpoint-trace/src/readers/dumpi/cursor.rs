@@ -8,11 +8,8 @@ pub(super) struct Fault {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Violation {
-    /// The bytes end before the value.
     Short,
-    /// A negative or too large count.
     Count(i32),
-    /// An invalid function number.
     Label(u16),
 }
 

@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-/// Reads a record with the usual parts after one bounds check. Returns `None` for other records, without
+/// Returns `None` for records with other parts, without advancing.
 /// advancing.
 #[inline]
 pub(super) fn read_usual_head(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {

@@ -22,7 +22,7 @@ pub(super) enum TraceFiles {
     SingleRank(PathBuf),
 }
 
-/// Finds the files of a trace. `path` is a folder, a `.meta` file, or the file of one rank.
+/// `path` is a folder, a `.meta` file, or the file of one rank.
 pub(super) fn find(path: &Path) -> Result<TraceFiles, TraceError> {
     if path.is_dir() {
         find_files(path)

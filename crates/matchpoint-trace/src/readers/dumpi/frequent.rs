@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, Fault, integers};
 use super::decode::Statuses;
 use super::ids;
-use super::sizes::Sizes;
+use super::ids::Sizes;
 use crate::call::{
     Action, Await, Call, CommId, Completion, ReceiveArgs, RequestId, SendArgs, SendMode, Status,
 };
@@ -88,7 +88,7 @@ fn read_probe(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Resul
     Ok(())
 }
 
-/// Reads a frequent call on requests for the first pass. Returns false for other calls, without advancing.
+/// As [`read`], for the first pass.
 #[inline(always)]
 pub(super) fn skip_requests(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<bool, Fault> {
     match call.function {

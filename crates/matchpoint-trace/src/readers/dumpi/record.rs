@@ -36,7 +36,6 @@ impl Record {
         self.scalars[name as usize] = value;
     }
 
-    /// Stores the values of an argument, if readers use the argument.
     #[inline]
     pub fn extend(&mut self, call: &mut Call, name: Name, values: impl Iterator<Item = i32>) {
         match name {

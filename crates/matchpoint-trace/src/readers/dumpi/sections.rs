@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault, Violation};
+use super::ids::Sizes;
 use super::layout::{LAYOUTS, label};
-use super::sizes::Sizes;
 use super::version::Version;
 use crate::error::TraceError;
 
@@ -15,12 +15,10 @@ pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
 #[derive(Clone, Debug)]
 pub(super) struct Sections {
     pub version: Version,
-    /// Bias of processor times, in seconds.
+    /// In seconds, as `wall_bias`.
     pub cpu_bias: i32,
-    /// Bias of wall clock times, in seconds.
     pub wall_bias: i32,
     pub start: usize,
-    /// Upper bound of the end of the records.
     pub end: usize,
     pub sizes: Sizes,
     footer: Option<usize>,

@@ -17,7 +17,6 @@ use crate::error::TraceError;
 use crate::function::Function;
 use crate::trace::RankReader;
 
-/// Stream of one rank in the binary form. `B` is a slice, or a mapped file.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -65,7 +64,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Cursor::new(&self.bytes[..self.sections.end], self.at)
     }
 
-    /// Reads the next call. With `OUTLINE`, the function skips data that the first pass does not use.
+    /// With `OUTLINE`, the function skips data that the first pass does not use.
     #[inline]
     fn advance<const OUTLINE: bool>(&mut self, call: &mut Call) -> Result<bool, Fault> {
         let Stream { bytes, sections, record, .. } = self;

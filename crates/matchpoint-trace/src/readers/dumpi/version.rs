@@ -6,7 +6,6 @@ use std::fmt;
 pub(super) struct Version(pub u8, pub u8, pub u8);
 
 impl Version {
-    /// First version with tags in statuses.
     pub const STATUS_TAGS: Version = Version(0, 6, 3);
 }
 

@@ -63,7 +63,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Timeline through the pairs; with fewer than two pairs, from ticks per second.
+    /// With fewer than two pairs, from ticks per second.
     pub fn new(samples: &ClockSamples, hz: f64) -> Self {
         let by_hz = 1e9 / if hz.is_finite() && hz >= 1.0 { hz } else { 1e9 };
         let overall = match (samples.pairs.first(), samples.pairs.last()) {

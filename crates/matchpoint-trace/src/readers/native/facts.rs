@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::clock::{ClockSamples, UNKNOWN_NS};
 use super::plan::Plan;
@@ -11,6 +12,7 @@ use crate::error::TraceError;
 use crate::native::block::{HEADER, kind};
 use crate::native::head::{End, Head, Module};
 use crate::native::{MOST_RANKS, VERSION};
+use crate::readers::map::Map;
 use crate::search::SearchCost;
 
 #[derive(Debug)]
@@ -139,7 +141,6 @@ impl Facts {
         (&self.head.host, &self.head.boot)
     }
 
-    /// Only the wall clock gives the offset to other hosts.
     pub fn uses_wall_clock(&self) -> bool {
         self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }
@@ -241,5 +242,21 @@ fn check_version(content: &[u8]) -> Result<(), u64> {
     match version {
         Some(version) if version > u64::from(VERSION) => Err(version),
         _ => Ok(()),
+    }
+}
+
+pub(super) struct RankFile {
+    pub path: PathBuf,
+    pub map: Map,
+    /// `Err` is the error of the rank's readers.
+    pub facts: Result<Arc<Facts>, String>,
+}
+
+impl RankFile {
+    /// True for a file without calls of a process that may have made calls.
+    pub fn is_silent(&self) -> bool {
+        let has_all =
+            |facts: &Facts| facts.end.as_ref().is_some_and(|end| end.left_out == 0 && end.unseen == 0);
+        self.facts.as_ref().is_ok_and(|facts| facts.calls == 0 && !facts.has_damage && !has_all(facts))
     }
 }

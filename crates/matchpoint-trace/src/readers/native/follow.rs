@@ -27,7 +27,7 @@ pub enum Entry<'a> {
     Queues(Queues),
 }
 
-/// Queue lengths that the MPI library reported (MPI-4.1 §15.3.7); `None` if unknown.
+/// `None` if unknown (MPI-4.1 §15.3.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queues {
     /// Time of the report, in the clock of the calls.
@@ -66,7 +66,6 @@ impl Display for FollowError {
 pub struct Follower {
     path: PathBuf,
     at: u64,
-    /// Identity of the file, to detect a replacement.
     file: Option<(u64, u64)>,
     facts: Option<Facts>,
     ids: Ids,
@@ -75,7 +74,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Follows a file, which need not exist yet.
+    /// The file need not exist yet.
     pub fn new(path: PathBuf) -> Follower {
         let ids = Ids::default();
         Follower { path, at: 0, file: None, facts: None, ids, until_ns: 0, call: Call::default() }

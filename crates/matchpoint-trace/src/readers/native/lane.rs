@@ -16,7 +16,6 @@ pub(super) struct CallHead {
     pub leave: u64,
 }
 
-/// A remark with queue lengths, and its time in ticks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickedQueues {
     pub ticks: u64,
@@ -142,7 +141,6 @@ impl Lane {
         Ok(Some((CallHead { function: function as u32, enter: self.ticks, leave }, plan)))
     }
 
-    /// Skips a remark, but keeps queue lengths.
     #[cold]
     fn skip_remark(
         &mut self,

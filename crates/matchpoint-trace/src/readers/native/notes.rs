@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::clock::Timeline;
-use super::clock::UNKNOWN_NS;
-use super::facts::Facts;
+use super::clock::{Timeline, UNKNOWN_NS};
+use super::facts::{Facts, RankFile};
 use super::lane::Lane;
-use super::rank_file::RankFile;
 use crate::native::manifest::{self, Manifest};
 
 const NAMED: usize = 4;
@@ -31,8 +29,7 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
     notes.into_iter().flatten().collect()
 }
 
-/// Maximum error between the clocks of all ranks. `None` if a host's clock was not compared with that of rank
-/// 0's host.
+/// `None` if a host's clock was not compared with that of rank 0's host.
 pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
     let hosts = hosts(files);
     let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {
@@ -78,7 +75,6 @@ fn damaged(files: &Files) -> Option<String> {
     Some(format!("The files of {} ranks are damaged, for example {name}: {problem}.", bad.len()))
 }
 
-/// Note about files that are shorter than the manifest states.
 fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
     let cut = manifest.finished().into_iter().filter_map(|(rank, listed)| {
         let file = files.get(&rank).filter(|file| is_cut(file, listed))?;

@@ -30,7 +30,6 @@ struct Node {
 pub(super) struct Table {
     slots: Vec<Slot>,
     used: usize,
-    /// Objects by id; the first element is unused.
     nodes: Vec<Node>,
     free: Vec<u32>,
     call: u32,
@@ -122,7 +121,6 @@ impl Table {
         Some(id)
     }
 
-    /// Removes an object, unless the object is persistent.
     #[inline]
     pub fn complete(&mut self, id: u32) {
         if self.nodes.get(id as usize).is_some_and(|node| !node.persistent) {
@@ -130,7 +128,7 @@ impl Table {
         }
     }
 
-    /// Removes an object. A repeated removal has no effect.
+    /// A repeated removal has no effect.
     #[inline]
     pub fn end(&mut self, id: u32) {
         let Some(&Node { handle, older, newer, .. }) = self.nodes.get(id as usize).filter(|_| id != 0) else {

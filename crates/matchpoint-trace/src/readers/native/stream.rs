@@ -18,7 +18,6 @@ use crate::trace::RankReader;
 /// reads the block.
 const LOADED_MAX: usize = 16;
 
-/// Stream of one rank. `B` is a slice, or a mapped file.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -122,7 +121,6 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         first.map_or(0, |(at, _)| at)
     }
 
-    /// Reads the members of a new communicator, if `call` has this remark.
     #[cold]
     fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), StopReason> {
         let Stream { bytes, facts, lanes, ids, queues, .. } = self;

@@ -6,10 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::clock::{Timeline, UNKNOWN_NS};
-use super::facts::{Facts, FactsError};
+use super::facts::{Facts, FactsError, RankFile};
 use super::files::Files;
 use super::notes;
-use super::rank_file::RankFile;
 use super::stream::Stream;
 use crate::error::TraceError;
 use crate::native::manifest::{self, Manifest};

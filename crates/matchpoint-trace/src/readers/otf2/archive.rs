@@ -60,7 +60,6 @@ fn functions(path: &Path) -> Result<std::sync::MutexGuard<'static, Functions>, T
 }
 
 impl Archive {
-    /// Opens an anchor file (`traces.otf2`).
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let functions = functions(path)?;
         let name = CString::new(path.as_os_str().as_encoded_bytes())

@@ -108,7 +108,6 @@ impl RebuiltCalls {
         span.events.iter().any(|event| matches!(event, Event::ReceiveBegins(_)))
     }
 
-    /// Adds a call that creates the communicator, because the archive does not have that call.
     fn introduce_comm(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let named = match event {
@@ -140,7 +139,6 @@ impl RebuiltCalls {
         self.ready.push_back(Call { function, action, integers, leave_ns: call.enter_ns, ..call.clone() });
     }
 
-    /// Rebuilds a call of `MPI_Sendrecv` or a similar function.
     fn rebuild_send_receive(&mut self, span: &Span, definitions: &Definitions, call: &Call) -> bool {
         if !matches!(span.function, Function::Sendrecv | Function::Sendrecv_replace) {
             return false;
@@ -173,7 +171,6 @@ impl RebuiltCalls {
         true
     }
 
-    /// Rebuilds `MPI_Startall`, which starts any number of operations.
     fn rebuild_started(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let action = match *event {

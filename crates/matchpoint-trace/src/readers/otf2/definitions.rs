@@ -25,7 +25,6 @@ pub(super) struct Comm {
     pub id: CommId,
     /// World ranks, by rank in the communicator.
     pub members: Arc<[u32]>,
-    /// True if events of the communicator have world ranks.
     global: bool,
 }
 
@@ -51,7 +50,6 @@ pub(super) struct Definitions {
 }
 
 impl Definitions {
-    /// Converts ticks to nanoseconds since the start of the measurement.
     pub fn nanoseconds(&self, ticks: u64) -> i64 {
         let since = i128::from(ticks) - i128::from(self.start);
         (since * 1_000_000_000 / i128::from(self.ticks_per_second.max(1))) as i64

@@ -40,7 +40,6 @@ impl Lane {
         loop {
             let Some(&(time, event)) = self.batch.get(self.next) else {
                 if self.ended {
-                    // The process ended in this call.
                     return Ok(self.open.take());
                 }
                 self.fill(archive, path)?;
@@ -63,7 +62,6 @@ impl Lane {
         Ok(())
     }
 
-    /// Returns the call that the event ends.
     fn event(&mut self, time: u64, event: Event) -> Option<Span> {
         match (event, &mut self.open) {
             (Event::Enter(region), open) => {

@@ -23,7 +23,6 @@ use crate::error::TraceError;
 use crate::readers::reader::Reader;
 use crate::trace::{Description, Missing, RankReader, Trace};
 
-/// Reader of anchor files (`traces.otf2`), and of folders with an anchor file.
 pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", is_trace, open };
 
 const NOTES: [&str; 3] = [
@@ -67,7 +66,6 @@ struct ArchiveTrace {
     present: Vec<u32>,
     anchor: PathBuf,
     definitions: Arc<Definitions>,
-    /// Sizes of the event files in bytes, by rank.
     bytes: Vec<u64>,
 }
 

@@ -23,7 +23,6 @@ pub struct OnCard<'a> {
     pub card: Description,
     pub measured: Vec<(&'a Job, Measured)>,
     pub lacking: Vec<Lacking<'a>>,
-    /// Measurements of an earlier result that were not requested.
     pub others: Vec<String>,
 }
 
@@ -142,8 +141,8 @@ fn described(card: &Description) -> String {
     )
 }
 
-/// Table II of the paper next to Matchpoint's order: the gain of each relaxation if every message matches. Each run,
-/// its wildcards, its order, and matches per second.
+/// Table II of the paper next to Matchpoint's order, if every message matches. Each run, its wildcards, its order,
+/// and matches per second.
 fn relaxations(measured: &[(&Job, Measured)]) -> Vec<(Run, &'static str, &'static str, f64)> {
     let rows = [
         (Algorithm::Matrix, "all", "yes"),
@@ -173,7 +172,6 @@ fn millions(rate: f64) -> String {
     digits(rate / 1e6)
 }
 
-/// Millions per second: the median and the range of several passes.
 fn of_passes(rate: &Rate, passes: usize) -> String {
     match passes {
         0 | 1 => digits(rate.median / 1e6),
@@ -181,7 +179,7 @@ fn of_passes(rate: &Rate, passes: usize) -> String {
     }
 }
 
-/// A job. A recorded job has measured shares instead of requested ones.
+/// A recorded job has measured shares instead of requested ones.
 fn of_job(job: &Job) -> Value {
     let of = |algorithm: &str, blocks: Option<u32>, compacts: bool, mix: Mix| {
         json!({
@@ -225,12 +223,11 @@ fn posted(posted: PostedOrder) -> &'static str {
     }
 }
 
-/// Members of a result, in the order of the CSV columns.
 const COLUMNS: &str = "figure label algorithm blocks entries queues envelopes posted matched_percent wildcard_percent compacted \
                        rate rate_least rate_most by_host by_card latency_ns latency_p99_ns hybrid \
                        passes by_host_least by_host_most by_card_least by_card_most hybrid_least hybrid_most missing";
 
-/// Writes a row for each measurement, and for each missing one. Rates are matches per second.
+/// Rates are matches per second.
 pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
     let columns: Vec<_> = COLUMNS.split(' ').map(|name| (name.to_owned(), format!("/{name}"))).collect();
     let cell = |name: &str, value: &Value| match value {

@@ -21,7 +21,7 @@ const KINDS: [(&str, &str); 8] = [
     ("queue_search", "predict --json"),
 ];
 
-/// Reads the GPU and the results of `jobs`. Other results must be valid, and only their names are returned.
+/// Other results must be valid, and only their names are returned.
 pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String> {
     if document["card"].is_null() {
         let kind = KINDS.iter().find(|(member, _)| document.get(member).is_some());
@@ -88,7 +88,6 @@ fn card(card: &Value) -> Option<Description> {
 struct Row<'a> {
     figure: &'a str,
     label: &'a str,
-    /// The measurement, or the reason why there is none.
     measured: Result<Measured, String>,
 }
 
@@ -129,7 +128,7 @@ fn rate(result: &Value) -> Result<Measured, &'static str> {
     }))
 }
 
-/// A rate of several passes. Files of earlier versions have one pass.
+/// Files of earlier versions have one pass.
 fn of_passes(
     result: &Value,
     [median, least, most]: [&'static str; 3],

@@ -37,7 +37,6 @@ fn measured(jobs: &[Job]) -> OnCard<'_> {
     OnCard { card: card(), measured, lacking: Vec::new(), others: Vec::new() }
 }
 
-/// The jobs, with failures in one figure of the paper.
 fn in_part(jobs: &[Job], figure: Figure) -> OnCard<'_> {
     let mut on_card = measured(jobs);
     on_card.measured.retain(|(job, _)| job.figure != figure);

@@ -10,7 +10,6 @@ use crate::report::chart::axis::{Scale, plain};
 use crate::report::chart::{Chart, Line, Shape, add, grid};
 use crate::report::escape::escape;
 
-/// First dashed style, for published values.
 const DASHED: usize = 9;
 
 pub fn svg(on_card: &OnCard<'_>) -> String {
@@ -56,7 +55,6 @@ fn lines(
     lines
 }
 
-/// Adds the published values of a figure, within the range of the lines.
 fn beside_published(mut lines: Vec<Line>, figure: Figure) -> Vec<Line> {
     let numbers = || lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
     let (Some(least), Some(most)) = (numbers().reduce(f64::min), numbers().reduce(f64::max)) else {
@@ -158,7 +156,6 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
     ]
 }
 
-/// Rates of each algorithm with queues that match completely.
 fn ordered(measured: &[(&Job, Measured)]) -> Vec<Line> {
     let place = |job: &Job| {
         let run = stream(job)?;

@@ -35,7 +35,6 @@ impl Key {
         in_place(named.map_or(engine, |named| &named.short), substitute)
     }
 
-    /// Short and full names, where they differ.
     pub fn entries(&self) -> Vec<(String, String)> {
         let entry = |named: &Named| {
             let substitute = named.substitute.as_deref();

@@ -54,7 +54,6 @@ fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, several.threads.unwrap_or(0))
 }
 
-/// Counts other than 0, with the row of each count.
 pub fn counted(rates: &Rates) -> Vec<(String, String)> {
     let note = |rate: &Rate| {
         let counts = rate.counted.iter().filter(|(_, count)| *count > 0.0);

@@ -1,12 +1,15 @@
 //! Lines of the text form of DUMPI.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::super::ids;
 use super::super::version::Version;
 use crate::call::Status;
+use crate::readers::dumpi::layout::{LAYOUTS, Layout};
 
 pub(super) type Time = (i64, i32);
 
-/// First or last line of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CallLine<'a> {
     pub name: &'a [u8],
@@ -58,7 +61,6 @@ pub(super) fn parse_number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Argument<'a> {
     pub name: &'a [u8],
-    /// True for one status or several.
     pub status: bool,
     pub value: &'a [u8],
 }
@@ -114,7 +116,6 @@ pub(super) fn version(first: &[u8]) -> Option<Version> {
     Some(Version(parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// True for lines without a call: header, footer, tables, performance counters.
 pub(super) fn is_table(line: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 5] =
         [b"Total keyvals", b"Performance counters", b"    ", b"Function address ", b"Datatype "];
@@ -128,4 +129,25 @@ pub fn looks_like(bytes: &[u8]) -> bool {
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let version = first.strip_prefix(b"version=").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit);
     version || EntryLine::parse(first).is_some()
+}
+
+static NUMBERS: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
+    let name = |layout: &Layout| printed_name(layout.function.name());
+    LAYOUTS.iter().enumerate().map(|(number, layout)| (name(layout), number)).collect()
+});
+
+/// Name of the function in the text form: MPI-IO functions with separate requests have another prefix.
+fn printed_name(name: &str) -> String {
+    match name.strip_prefix("MPI_Io_") {
+        Some(rest) => format!("MPIO_{}{}", rest[..1].to_ascii_uppercase(), &rest[1..]),
+        None => name.to_owned(),
+    }
+}
+
+pub(super) fn number(name: &[u8]) -> Option<usize> {
+    NUMBERS.get(std::str::from_utf8(name).ok()?).copied()
+}
+
+pub(super) fn layout(name: &[u8]) -> Option<&'static Layout> {
+    number(name).map(|number| &LAYOUTS[number])
 }

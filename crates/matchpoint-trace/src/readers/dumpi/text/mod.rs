@@ -2,7 +2,6 @@
 //! `-F` numbers of omitted calls.
 
 pub(super) mod line;
-mod names;
 mod stream;
 mod tail;
 
@@ -16,7 +15,7 @@ use self::line::looks_like;
 use self::stream::Stream;
 use super::files::{Files, file_name, first_bytes, list_folder, several_traces};
 use super::form::{Facts, Form};
-use super::sizes::Sizes;
+use super::ids::Sizes;
 use super::trace;
 use crate::error::TraceError;
 use crate::readers::map::Map;

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use super::super::action::interpret;
 use super::super::clock::Clock;
+use super::super::ids::Sizes;
 use super::super::layout::{Field, Kind, Layout};
 use super::super::record::Record;
-use super::super::sizes::Sizes;
-use super::line::{Argument, CallLine, EntryLine, ReturnLine, Time, is_table, parse_list, parse_statuses};
-use super::names::layout;
+use super::line::{
+    Argument, CallLine, EntryLine, ReturnLine, Time, is_table, layout, parse_list, parse_statuses,
+};
 use crate::call::Call;
 use crate::error::TraceError;
 use crate::trace::RankReader;

@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::super::ids::Sizes;
 use super::super::layout::LAYOUTS;
 use super::super::sections::Counts;
-use super::super::sizes::Sizes;
-use super::line::{parse_number, split};
-use super::names;
+use super::line::{self, parse_number, split};
 use crate::error::TraceError;
 
 /// Maximum size of the tables: at most 32,767 datatypes, with about 50 bytes per line.
@@ -60,5 +59,5 @@ fn parse_count(line: &[u8]) -> Option<(usize, u32, u32)> {
     let (called, rest) = split(rest, b" times and ignored ")?;
     // The text form prints counts as signed numbers.
     let count = |text| parse_number::<i64>(text).map(|count| count as u32);
-    Some((names::number(name)?, count(called)?, count(rest.strip_suffix(b" times")?)?))
+    Some((line::number(name)?, count(called)?, count(rest.strip_suffix(b" times")?)?))
 }

@@ -83,7 +83,6 @@ impl Deviations {
     }
 }
 
-/// Names with their counts, in descending order of counts.
 fn list_names(counted: impl Iterator<Item = (u64, String)>) -> String {
     let mut counted: Vec<(u64, String)> = counted.collect();
     counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));

@@ -2,7 +2,6 @@
 
 /// Datatype for a length of unknown size: `MPI_DATATYPE_NULL`, which has size 0.
 const NONE: u16 = 1;
-/// Number of `MPI_BYTE`.
 const BYTE: u16 = 5;
 const FIRST_OWN: usize = 28;
 /// Number of datatype sizes tried for a length without a suitable power of two as divisor.
@@ -59,7 +58,7 @@ impl Datatypes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::sizes::Sizes;
+    use super::super::super::ids::Sizes;
     use super::*;
 
     #[test]

@@ -6,7 +6,6 @@ use super::numbers::UNDEFINED;
 use crate::call::{Call, CommId, NewComm};
 use crate::function::Function;
 
-/// Members of each communicator, as ranks in `MPI_COMM_WORLD`.
 pub(super) struct Members {
     rank: u32,
     known: HashMap<CommId, Vec<i32>>,

@@ -9,7 +9,6 @@ const ANY: i32 = -1;
 const NO_PROCESS: i32 = -2;
 pub(super) const UNDEFINED: i32 = -32_766;
 
-/// First number of the application's communicators and groups.
 const FIRST_OWN: u16 = 4;
 /// Difference between the number and the id of a request: number 0 is no request, 1 is null.
 const REQUESTS_FROM: u32 = 4;

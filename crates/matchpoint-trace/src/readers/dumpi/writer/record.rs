@@ -23,7 +23,6 @@ pub(super) struct Values {
     pub indices: Vec<i32>,
     pub integers: Vec<i32>,
     pub counts: Vec<i32>,
-    /// `None` if the program ignored the statuses.
     pub statuses: Option<Vec<RawStatus>>,
 }
 
