@@ -1,5 +1,5 @@
 //! The report of one process for `matchpoint run`: a JSON file in the folder of the setting
-//! [`REPORT`](crate::settings::REPORT). A rename replaces the whole file whenever an endpoint opens or
+//! [`REPORT`]. A rename replaces the whole file whenever an endpoint opens or
 //! closes.
 #![allow(unsafe_code)]
 
