@@ -9,30 +9,34 @@
 //!
 //! Other rules:
 //!
-//! * A context needs no posted receive for an unexpected message: a peer may create the communicator first.
-//! * Messages with an unknown source ([`Rank::UNKNOWN`]) keep their order under every [`Order`] except
-//!   `None`. A message that gets its source keeps its age among the messages of that source. For an order of
-//!   messages with unknown and known source under `PerSource`, the caller first sets the sources.
+//! * The engine queues messages of a context without posted receives, because a peer may create the
+//!   communicator first.
+//! * Messages with an unknown source ([`Rank::UNKNOWN`]) may all have the same source. They keep their order
+//!   under every [`Order`] except `None`. A message that gets its source keeps its age among the messages of
+//!   that source. `PerSource` does not order messages with unknown and known source. A caller that needs this
+//!   order sets the sources first.
 //! * Messages take receives in posted order, any-source receives included, except under [`Order`] `None`.
-//! * After [`Engine::close`], the engine has no entries and no hints of the context, and the context id is
-//!   free.
+//! * After [`Engine::close`], the engine has no entries and no hints of the context. The caller may reuse the
+//!   context id.
 //! * A [`Refused`] call leaves the engine unchanged; in a batch, the messages before the refused message have
-//!   arrived. A failed allocation does not abort the process, except in [`Engine::statistics`], in
-//!   [`Engine::close`] and [`Engine::fail_source`] without [reserved capacity](Drained), and in some calls of
-//!   [concurrent engines](crate::concurrent).
+//!   arrived. A failed allocation does not abort the process, with these exceptions: [`Engine::statistics`],
+//!   and [`Engine::close`] and [`Engine::fail_source`] without [reserved capacity](Drained). [Concurrent
+//!   engines](crate::concurrent) have more exceptions.
 //! * A persistent receive (MPI-4.1 §3.9) is posted at each `MPI_Start`. A partitioned receive (§4) matches
-//!   once, in a separate context.
+//!   once, in a separate context, and probes of the communicator do not find it.
 //! * The length of a message does not affect matching. The caller detects truncation (§3.2.5).
 //! * The caller serializes calls.
 //!
 //! # Withdrawals
 //!
-//! [`Engine::cancel`], [`Engine::retract`] and [`Engine::readdress`] get the whole entry, so that the engine
-//! needs no map of ids.
+//! [`Engine::cancel`], [`Engine::retract`] and [`Engine::readdress`] get the whole entry. So the engine needs
+//! no map of ids: it searches by selector or envelope.
 //!
 //! * The caller passes the selector or envelope of the queued entry; after [`Readdressed::SourceSet`], the
-//!   envelope with the new source. With another selector or envelope, a caller error, the engine may withdraw
-//!   the entry or not.
+//!   envelope with the new source.
+//! * An engine returns true only if an entry with this id and this selector or envelope is queued. For a
+//!   queued id with another selector or envelope, a caller error, the engine may withdraw the entry or not,
+//!   because it may compare ids only.
 //! * For an id that is not queued, the engine returns false or [`Readdressed::Unchanged`].
 
 use std::any::Any;
@@ -50,14 +54,15 @@ pub enum Readdressed {
     SourceSet,
     /// The message took the oldest matching receive. Both are removed.
     Matched(RecvId),
-    /// No message with this id and an unknown source is queued, or the new source is [`Rank::UNKNOWN`].
+    /// No message with this id and an unknown source is queued, or the envelope has a source, or the new
+    /// source is [`Rank::UNKNOWN`].
     Unchanged,
 }
 
 /// Entries removed by [`Engine::close`] and [`Engine::fail_source`], oldest first. Both calls append.
 ///
-/// A caller that must not abort without memory reserves capacity for the entries that [`Engine::queued_in`]
-/// counts.
+/// A caller that must not abort without memory first reserves capacity for the entries that
+/// [`Engine::queued_in`] counts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Drained {
     /// Removed receives.
@@ -68,10 +73,14 @@ pub struct Drained {
     pub pending: Vec<RecvId>,
 }
 
-/// Callback for a match. Arguments: index of the message in its batch; the receive.
+/// Callback for a match, for example to copy the data. Arguments: index of the message in its batch; the
+/// receive.
 pub type Deliver<'a> = dyn Fn(usize, RecvId) + Sync + 'a;
 
 /// Lets messages arrive in turn. Each matched message is delivered before the next arrives.
+///
+/// # Errors
+/// The errors of [`Engine::arrive_batch`].
 #[inline]
 pub(crate) fn arrive_each(
     messages: &[Message],
@@ -90,7 +99,8 @@ pub(crate) fn arrive_each(
     Ok(())
 }
 
-/// Result of a post or an arrival in two registers. A `Result` of an `Option` would be in memory.
+/// Result of a post or an arrival, returned in two registers. The compiler would return a `Result` of an
+/// `Option` in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Outcome {
@@ -153,14 +163,15 @@ impl Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Place(pub u64);
 
-/// Id of the message of the default [`Engine::take_receive`]. No memory address has this value.
+/// Id of messages that the default [`Engine::take_receive`] queues temporarily. No memory address has this
+/// value.
 const TRANSIENT: MsgId = MsgId(0x9E37_79B9_7F4A_7C15);
 
-/// A matching engine under the [rules of this module](self). The crate `matchpoint-conformance` tests the
-/// rules.
+/// A matching engine: a posted and an unexpected queue under the [rules of this module](self). The crate
+/// `matchpoint-conformance` tests the rules.
 pub trait Engine: Send {
     /// Posts a receive without wildcards (rule 3). The source must not be [`Rank::UNKNOWN`]. Returns the
-    /// message taken, or `None`.
+    /// message taken, or `None` if the receive is queued.
     ///
     /// # Errors
     /// [`Refused::Hint`] if the receive breaks an assertion, else [`Refused::Full`] or [`Refused::Memory`].
@@ -168,31 +179,32 @@ pub trait Engine: Send {
         self.post_selector(id, &Selector::of(pair, tag.0, 0))
     }
 
-    /// Posts any receive (rule 3). Returns the message taken, or `None`.
+    /// Posts any receive (rule 3). Returns the message taken, or `None` if the receive is queued.
     ///
     /// # Errors
     /// [`Refused::Hint`] if a wildcard breaks an assertion, else [`Refused::Full`] or [`Refused::Memory`].
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
-    /// Handles an arriving message (rule 2). Returns the receive taken, or `None`.
+    /// Handles an arriving message (rule 2). Returns the receive taken, or `None` if the message is queued.
+    /// [`readdress`](Engine::readdress) can set an unknown source later.
     ///
     /// # Errors
     /// [`Refused::Hint`] if the message would be queued under `no_unexpected`, else [`Refused::Full`] or
     /// [`Refused::Memory`].
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
-    /// Returns the message that a receive with this selector would take now (`MPI_Iprobe`), which stays
+    /// Returns the message that a receive with this selector would take now (`MPI_Iprobe`). The message stays
     /// queued. `None` if no message matches, or if the selector breaks an assertion.
     fn probe(&mut self, selector: &Selector) -> Option<MsgId>;
 
     /// Removes and returns the message that a receive with this selector would take now (`MPI_Improbe`).
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId>;
 
-    /// Takes the receive that such a message would take now. [`queue_message`](Engine::queue_message) queues
-    /// the message afterwards.
+    /// Takes the receive that such a message would take now, and queues nothing. A library that allocates
+    /// descriptors only for unexpected messages calls [`queue_message`](Engine::queue_message) afterwards.
     ///
     /// The default implementation temporarily queues a message with the id 0x9E3779B97F4A7C15, which no
-    /// queued message may have. Without memory for this message, it returns `None`.
+    /// queued message may have. It returns `None` if that queueing fails for lack of memory.
     fn take_receive(&mut self, pair: Pair, tag: Tag) -> Option<RecvId> {
         let found = self.arrive(TRANSIENT, pair, tag);
         if found == Ok(None) {
@@ -232,15 +244,16 @@ pub trait Engine: Send {
         self.post_selector(id, selector)
     }
 
-    /// Queue position for an entry with this key, valid as long as the engine.
+    /// Queue position for an entry with this key, valid as long as the engine. A later insertion reuses the
+    /// position.
     fn place(&self, pair: Pair, tag: Tag) -> Place {
         _ = (pair, tag);
         Place::default()
     }
 
-    /// Reserves memory for `entries` more entries, in any mix of both queues. No call that queues these
-    /// entries is refused with [`Refused::Memory`]. The next call replaces the reservation; `reserve(0)` ends
-    /// the reservation. An engine without reservations refuses all others.
+    /// Reserves memory for `entries` more entries in total, in any mix of both queues. Posts, arrivals and
+    /// readdresses of these entries are never refused with [`Refused::Memory`]. The next call replaces the
+    /// reservation; `reserve(0)` ends the reservation. An engine without reservations refuses all others.
     ///
     /// # Errors
     /// [`Refused::Memory`]: no memory is reserved.
@@ -253,16 +266,19 @@ pub trait Engine: Send {
         None
     }
 
-    /// Withdraws a receive (`MPI_Cancel`). Returns false if the receive is not posted.
+    /// Withdraws a receive (`MPI_Cancel`). Returns false if the receive is not posted. See
+    /// [withdrawals](self#withdrawals).
     fn cancel(&mut self, receive: &Receive) -> bool;
 
-    /// Withdraws an unexpected message. Returns false if the message is not queued.
+    /// Withdraws an unexpected message. Returns false if the message is not queued. See
+    /// [withdrawals](self#withdrawals).
     fn retract(&mut self, message: &Message) -> bool;
 
     /// Sets the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. The message takes the
     /// oldest matching receive (rule 2), or keeps its age in the queue. See [withdrawals](self#withdrawals).
     ///
-    /// Set the source of the oldest message first: a younger message could take the older message's receive.
+    /// Set the source of the oldest message first, so that no younger message takes the older message's
+    /// receive.
     ///
     /// # Errors
     /// [`Refused::Memory`], or [`Refused::Full`] if the engine has no more numbers for entries. The message
@@ -279,7 +295,8 @@ pub trait Engine: Send {
     fn close(&mut self, context: ContextId, drained: &mut Drained);
 
     /// Handles a failed process (ULFM, a proposal to the MPI Forum). Removes the receives from this source.
-    /// Messages stay queued. Any-source receives of the context stay posted and are listed as pending.
+    /// Messages from the source stay queued. Any-source receives of the context stay posted and are listed as
+    /// pending.
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained);
 
     /// Visits the entries of a queue in all contexts, oldest first.
@@ -291,8 +308,8 @@ pub trait Engine: Send {
     /// Number of unexpected messages.
     fn unexpected_len(&self) -> usize;
 
-    /// Numbers of posted receives and unexpected messages in `context`. Allocates nothing. O(queued entries);
-    /// O(1) in some engines.
+    /// Numbers of posted receives and unexpected messages in `context`, for a caller that reserves capacity
+    /// before [`close`](Engine::close). Allocates nothing. O(queued entries); O(1) in some engines.
     fn queued_in(&self, context: ContextId) -> (usize, usize) {
         let (mut receives, mut messages) = (0, 0);
         self.visit(Queue::Posted, &mut |entry| receives += usize::from(entry.context() == context));
@@ -303,8 +320,8 @@ pub trait Engine: Send {
     /// [`Engine::arrive`] on each message in turn. Appends the results to `out`.
     ///
     /// # Errors
-    /// The error of the first refused message. `out` has the results of earlier messages. Without memory for
-    /// all results, no message arrives.
+    /// The error of the first refused message. `out` has the results of the messages before it. Without
+    /// memory for all results, no message arrives.
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         arrive_each(
             messages,
@@ -317,12 +334,12 @@ pub trait Engine: Send {
     /// [`Engine::arrive_batch`], with one call of `deliver` per match. Worker threads may call `deliver`
     /// concurrently and in any order; the threads may differ from call to call.
     ///
-    /// If `deliver` panics in an engine with worker threads, the engine delivers the rest of the batch. Then
-    /// `deliver_batch` panics with the first panic value, and leaks later values. In other engines, the
-    /// messages after the panic have not arrived.
+    /// If `deliver` panics in an engine with worker threads, the engine matches and delivers the rest of the
+    /// batch. Then `deliver_batch` panics with the first panic value, and leaks later panic values. In other
+    /// engines, the messages after the panic have not arrived.
     ///
-    /// A worker thread has Rust's default stack size (2 MiB, or `RUST_MIN_STACK`), and the signal mask of the
-    /// thread that passes the first batch.
+    /// A worker thread has the name `matchpoint-worker`, Rust's default stack size (2 MiB, or
+    /// `RUST_MIN_STACK`), and the signal mask of the thread that passes the first batch.
     ///
     /// # Errors
     /// The errors of [`Engine::arrive_batch`]. The refused message and later messages are not delivered.
@@ -337,7 +354,7 @@ pub trait Engine: Send {
         })
     }
 
-    /// Matching order without hints that relax the order.
+    /// Matching order of the engine in a context without hints that relax the order.
     fn order(&self) -> Order {
         Order::Total
     }
@@ -348,7 +365,8 @@ pub trait Engine: Send {
         Hints::default()
     }
 
-    /// Name of the fallback engine in use, which counts and memory of this engine include.
+    /// Name of the fallback engine in use, after a missing or failed device or a full table. Counts and
+    /// memory of this engine include the fallback engine.
     fn substitute(&self) -> Option<&str> {
         None
     }
@@ -361,7 +379,8 @@ pub trait Engine: Send {
         Attempts::default()
     }
 
-    /// Statistics that only this engine has: name with unit, and value.
+    /// Statistics that only this engine has: name with unit, and value. A failed allocation aborts the
+    /// process.
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
