@@ -7,9 +7,9 @@ use std::ptr::{null_mut, with_exposed_provenance_mut};
 use super::key::Entry;
 use crate::engine::Refused;
 
-/// Duplicates in a block: the size of a block in bytes is a power of two.
+/// Duplicates in a block. With 14 entries, the size of a block in bytes is a power of two.
 const RUN: usize = 14;
-/// Blocks of one allocation (a piece).
+/// Number of blocks that one allocation (a piece) provides.
 const PIECE: usize = 8;
 
 /// The address of a block.
@@ -17,8 +17,10 @@ const PIECE: usize = 8;
 pub(super) struct Link(*mut Block);
 
 impl Link {
+    /// The link to no block.
     pub(super) const NONE: Link = Link(null_mut());
 
+    /// The link that [`word`](Self::word) returned.
     pub(super) fn of_word(word: u64) -> Self {
         Link(with_exposed_provenance_mut(word as usize))
     }
@@ -34,7 +36,7 @@ impl Default for Link {
     }
 }
 
-/// A block in a ring has at least one entry.
+/// A block of consecutive duplicates. A block in a ring has at least one entry.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Block {
@@ -43,7 +45,7 @@ pub(super) struct Block {
     pub(super) next: Link,
     /// The block with the next older entries; for the oldest block, the youngest block.
     pub(super) before: Link,
-    /// The entries have the indexes from `first` up to `end`.
+    /// The block's entries have the indexes from `first` up to `end`.
     pub(super) first: u64,
     pub(super) end: u64,
     pub(super) entries: [Entry; RUN],
@@ -54,7 +56,7 @@ impl Block {
         &self.entries[self.first as usize..self.end as usize]
     }
 
-    /// Returns false if the block is full.
+    /// Appends an entry, and returns false if the block is full.
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         let end = self.end as usize;
         let Some(place) = self.entries.get_mut(end) else { return false };
@@ -74,6 +76,7 @@ impl Block {
     }
 }
 
+/// The blocks of all keys of a table.
 #[derive(Default)]
 pub(super) struct Duplicates {
     /// The first block of each piece.
@@ -113,7 +116,7 @@ impl IndexMut<Link> for Duplicates {
 }
 
 impl Duplicates {
-    /// A ring of one block with these entries, at most two.
+    /// Allocates a ring of one block with these entries, at most two.
     pub(super) fn allocate(&mut self, entries: &[Entry]) -> Result<Link, Refused> {
         if self.free == Link::NONE {
             self.grow()?;
@@ -134,7 +137,7 @@ impl Duplicates {
         let mut piece = Vec::new();
         piece.try_reserve_exact(PIECE).map_err(|_| Refused::Memory)?;
         piece.resize(PIECE, Block::default());
-        // No later move of the vector touches the piece.
+        // All links into this piece derive from this pointer. No later move of the vector touches the piece.
         let first = Box::into_raw(piece.into_boxed_slice()).cast::<Block>();
         self.pieces.push(first);
         for at in (0..PIECE).rev() {
@@ -145,7 +148,8 @@ impl Duplicates {
         Ok(())
     }
 
-    /// Appends an entry to a ring, or takes the oldest entry. `None`: the call would add or remove a block.
+    /// Appends an entry to a ring, or (`is_added` is false) takes the oldest entry. Returns `None` if the call
+    /// would add or remove a block.
     #[inline(always)]
     pub(super) fn exchange(&mut self, head: Link, is_added: bool, entry: Entry) -> Option<Option<Entry>> {
         if is_added {
@@ -155,6 +159,7 @@ impl Duplicates {
         self[head].take_unless_last().map(Some)
     }
 
+    /// Appends an entry to a ring.
     pub(super) fn append(&mut self, head: Link, entry: Entry) -> Result<(), Refused> {
         let tail = self[head].before;
         if !self[tail].push(entry) {
@@ -166,7 +171,8 @@ impl Duplicates {
         Ok(())
     }
 
-    /// Frees a block. Returns the next block of the ring, or [`Link::NONE`] if the ring is empty.
+    /// Removes a block from its ring and frees it. Returns the next block of the ring, or [`Link::NONE`] if
+    /// the ring is empty.
     pub(super) fn remove(&mut self, block: Link) -> Link {
         let Block { next, before, .. } = self[block];
         self[before].next = next;
@@ -188,7 +194,7 @@ impl Duplicates {
             .flatten()
     }
 
-    /// `None` at the oldest entry.
+    /// The position before the given position in a ring, or `None` at the oldest entry.
     fn older(&self, head: Link, (block, nth): (Link, u64)) -> Option<(Link, u64)> {
         if nth > self[block].first {
             return Some((block, nth - 1));
@@ -197,7 +203,7 @@ impl Duplicates {
         (block != head).then(|| (before, self[before].end - 1))
     }
 
-    /// Moves the last entry before the entries for which `is_younger` returns true.
+    /// Moves the last entry of a ring before the younger entries, for which `is_younger` returns true.
     pub(super) fn sort_last(&mut self, head: Link, is_younger: impl Fn(Entry) -> bool) {
         let mut place = (self[head].before, self[self[head].before].end - 1);
         let entry = self[place.0].entries[place.1 as usize];
@@ -212,6 +218,7 @@ impl Duplicates {
         }
     }
 
+    /// Reserves memory for `blocks` more blocks.
     pub(super) fn reserve(&mut self, blocks: usize) -> Result<(), Refused> {
         while self.pieces.len() * PIECE < self.used + blocks {
             self.grow()?;
@@ -219,7 +226,7 @@ impl Duplicates {
         Ok(())
     }
 
-    /// Frees all blocks, if none is in use and `entries` entries need fewer.
+    /// Frees all blocks, if no block is in use and `entries` entries need fewer blocks.
     pub(super) fn shrink(&mut self, entries: usize) {
         if self.used == 0 && self.pieces.len() * PIECE > entries + PIECE {
             *self = Duplicates::default();

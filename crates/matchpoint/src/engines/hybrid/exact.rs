@@ -10,12 +10,12 @@ use crate::envelope::{Pair, Selector, Tag};
 
 /// Posts and arrivals with arguments in registers, for the C interface.
 impl<E: Effort> Hybrid<E> {
-    /// [`Engine::post_exact`]
+    /// Posts an exact receive, like [`Engine::post_exact`].
     pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
         self.exchange::<POSTED>(id, self.hashed(Key::new(pair, tag), Place::default()))
     }
 
-    /// [`Engine::queue_receive`]; without a place, [`Engine::post_selector`].
+    /// Posts any receive, like [`Engine::queue_receive`]; without a place, like [`Engine::post_selector`].
     #[inline(always)]
     pub fn post_open_words(&mut self, id: u64, selector: &Selector, place: Place) -> Outcome {
         let pattern = Pattern::of(selector);
@@ -31,7 +31,7 @@ impl<E: Effort> Hybrid<E> {
         self.post_wildcard(id, Pair(pattern.key.pair), pattern.key.tag, pattern.class.ignore)
     }
 
-    /// [`Engine::queue_message`]; without a place, [`Engine::arrive`].
+    /// Handles a message, like [`Engine::queue_message`]; without a place, like [`Engine::arrive`].
     #[inline(always)]
     pub fn arrive_words(&mut self, id: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
         let (key, hash) = self.hashed(Key::new(pair, tag), place);
@@ -42,7 +42,7 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// [`Engine::take_receive`], with the place after a search miss.
+    /// [`Engine::take_receive`], with the place after a search without a match.
     pub fn take_receive_words(&mut self, pair: Pair, tag: Tag) -> Outcome {
         let key = Key::new(pair, tag);
         let hash = self.table.hashing.hash(key);
@@ -56,7 +56,7 @@ impl<E: Effort> Hybrid<E> {
         self.arrive_gated::<false>(0, key, hash)
     }
 
-    /// [`Engine::matched_probe`], with the place after a search miss.
+    /// [`Engine::matched_probe`], with the place after a search without a match.
     pub fn matched_probe_words(&mut self, selector: &Selector) -> Outcome {
         let pattern = Pattern::of(selector);
         let hash = self.table.hashing.hash(pattern.key);
@@ -126,6 +126,7 @@ impl<E: Effort> Hybrid<E> {
         exchanged.map_or_else(Outcome::refused, |exchanged| self.finish_exchange::<QUEUE>(key, exchanged))
     }
 
+    /// Updates the counts after an exchange: the call took the entry `taken`, or queued its own entry.
     #[inline(always)]
     fn finish_exchange<const QUEUE: u64>(&mut self, key: Key, taken: Option<Entry>) -> Outcome {
         match taken {
@@ -139,7 +140,8 @@ impl<E: Effort> Hybrid<E> {
         Entry { id, number: if QUEUE == POSTED { self.posts } else { self.log.mark } >> NUMBER }
     }
 
-    /// The arguments are in registers, so that no caller writes a pattern to memory.
+    /// Posts a receive with wildcards. The arguments of the pattern are in registers, so that no caller
+    /// writes a pattern to memory.
     #[inline(never)]
     fn post_wildcard(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
         let pattern = Pattern::new(pair, tag, ignore);
@@ -159,7 +161,7 @@ impl<E: Effort> Hybrid<E> {
         self.count_queued::<POSTED>(pattern.key)
     }
 
-    /// Handles a message while [`Hybrid::gate`] is not 0 and one receive is posted. A separate function,
+    /// Handles a message if [`Hybrid::gate`] is not 0 and one receive is posted. This is a separate function,
     /// because [`arrive_gated`](Self::arrive_gated) saves more registers.
     #[inline(never)]
     fn arrive_one(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
@@ -170,8 +172,8 @@ impl<E: Effort> Hybrid<E> {
         self.arrive_gated::<true>(id, key, hash)
     }
 
-    /// Handles a message while [`Hybrid::gate`] is not 0. Without a match, a call with `IS_QUEUED` queues the
-    /// message; other calls return the place.
+    /// Handles a message if [`Hybrid::gate`] is not 0, for example while receives with wildcards are posted.
+    /// Without a match, a call with `IS_QUEUED` queues the message, and other calls return the place.
     #[inline(never)]
     fn arrive_gated<const IS_QUEUED: bool>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
         if self.gate & !NO_ROOM != WILD {
@@ -187,6 +189,7 @@ impl<E: Effort> Hybrid<E> {
             self.gate &= if self.wildcards.len() == 0 { !WILD } else { !0 };
             self.count_taken::<UNEXPECTED>(Entry { id, number: 0 })
         } else if before < u64::MAX {
+            // No older receive with wildcards accepts the message.
             let entry = slot.take();
             self.count_taken::<UNEXPECTED>(entry)
         } else if IS_QUEUED && self.gate == WILD {
@@ -200,7 +203,7 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn arrive_slowly<const IS_QUEUED: bool>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
         if IS_QUEUED && self.gate & (NO_ROOM | MOVING) != 0 {
-            // Without memory, a message without a match is refused.
+            // After a failed allocation, a message without a matching receive is refused.
             _ = (self.table.begin(), self.log.make_room());
             self.set_gates();
         }
@@ -220,6 +223,7 @@ impl<E: Effort> Hybrid<E> {
         self.exchange_slowly::<UNEXPECTED>(id, key)
     }
 
+    /// Updates the counts after the call queued its entry.
     #[inline(always)]
     fn count_queued<const QUEUE: u64>(&mut self, key: Key) -> Outcome {
         if QUEUE == POSTED {
@@ -231,6 +235,7 @@ impl<E: Effort> Hybrid<E> {
         Outcome::QUEUED
     }
 
+    /// Updates the counts after the call took an entry of the other queue.
     #[inline(always)]
     fn count_taken<const QUEUE: u64>(&mut self, Entry { id, number }: Entry) -> Outcome {
         if QUEUE == POSTED {
@@ -249,7 +254,8 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
-    /// The message was the last of its log block, or a memory check is due.
+    /// Does [`count_taken`](Self::count_taken) if the message was the last of its log block, or if a memory
+    /// check is due.
     #[cold]
     #[inline(never)]
     fn took_and_tidy(&mut self, id: u64, emptied: Option<u64>) -> Outcome {
@@ -260,12 +266,14 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
+    /// [`Engine::matched_probe`] in all cases.
     #[inline(never)]
     fn matched_probe_slowly(&mut self, selector: &Selector, hash: u64) -> Outcome {
         let found = self.find_admitted(selector, true);
         found.map_or(Outcome::none_at(Place(hash | HASHED)), |at| Outcome::took(self.take_message(at)))
     }
 
+    /// [`Engine::cancel`] in all cases.
     #[inline(never)]
     pub(super) fn cancel_slowly(&mut self, id: u64, pattern: &Pattern) -> bool {
         let was_there = self.remove_receive(pattern, |entry| entry.id == id);
@@ -274,7 +282,7 @@ impl<E: Effort> Hybrid<E> {
         was_there
     }
 
-    /// The message that a receive with this selector takes, unless a hint refuses the receive.
+    /// Where the message is that a receive with this selector takes, unless a hint refuses the receive.
     pub(super) fn find_admitted(&mut self, selector: &Selector, is_taken: bool) -> Option<At> {
         self.hints.admit(selector).ok()?;
         self.find_message(&Pattern::of(selector), is_taken)

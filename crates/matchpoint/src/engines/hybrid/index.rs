@@ -1,12 +1,13 @@
 //! Indexes of unexpected messages: one index for each wildcard class with long searches.
 //!
-//! An index holds all messages up to an age, under masked keys. A search looks up the index, scans the
-//! [log](super::log) from that age on, and then adds a limited number of messages to the index. So repeated
-//! searches of a class cost one lookup. Arrivals and exact receives never access an index: a search removes
-//! the entries of messages that are no longer queued.
+//! An index holds all messages up to an age. The key of a message in the index has only the fields that the
+//! class does not ignore. A search looks up the index, scans the [log](super::log) from that age on, and then
+//! adds a limited number of messages to the index. So repeated searches of a class cost one lookup. Arrivals
+//! and exact receives never access an index: a search removes the entries of messages that are no longer
+//! queued.
 //!
-//! The operating system provides the memory of a new table page by page, at the first write, which takes
-//! longer than additions. So the first searches only touch the pages of the table.
+//! The operating system provides the memory of a new table page by page, at the first write. These writes
+//! take longer than additions of messages, so the first searches only touch the pages of the table, and add no messages.
 
 use super::growth::Retired;
 use super::key::{Class, Entry, Hashing, Key, Pattern};
@@ -16,37 +17,39 @@ use super::table::ClassTable;
 use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
 
-/// A longer scan begins an index.
+/// Messages that a search scans before the engine creates an index.
 const SHORT_SCAN: u64 = 256;
 /// Maximum number of classes with an index.
 const INDEXES: usize = 4;
 
-/// Messages that a search adds to its index. An addition that moves slots counts as `MOVE`.
+/// Messages that a search adds to its index. An addition that makes the table move slots counts as several
+/// messages.
 const STEP: usize = 1024;
 const MOVE: usize = 256;
-/// Slots in the twelve pages to which one search writes.
+/// Slots of a new table in the twelve pages to which one search writes.
 const TOUCHED: usize = 12 * 128;
 
-/// An index with fewer messages has twice as many slots per message.
+/// In an index with fewer messages, the table has twice as many slots per message.
 const FEW: usize = 1 << 14;
 
-/// Stale entries that a search removes: their messages are no longer queued.
+/// Maximum number of stale entries that a search removes. The message of a stale entry is no longer queued.
 const STALE: usize = 512;
 
 pub(super) struct Index {
-    /// The id of an entry is the number of a message, and the number is the message's age.
+    /// Entries of the index. The id of an entry is the number of a message, and the number of the entry is
+    /// the message's age. Entries of messages that are no longer queued are stale.
     messages: ClassTable,
-    /// All queued messages with an age below `end` are in the table.
+    /// The table has all queued messages with an age below `end`.
     end: u64,
-    /// Slots in pages that no search has written to.
+    /// Slots of the first table in pages that no search has written to.
     untouched: usize,
     /// True if a search used the index since the last call of [`Indexes::shrink`].
     is_used: bool,
 }
 
 impl Index {
-    /// The first queued message under a key, or the age from which the log must be searched. If `is_taken`,
-    /// the entry is removed.
+    /// Returns the first queued message under a key, or the age from which the log must be searched. If
+    /// `is_taken`, the entry of this message is removed.
     fn first<E: Effort>(&mut self, key: Key, is_taken: bool, log: &Log, effort: &mut E) -> Result<u64, u64> {
         for _ in 0..STALE {
             let (found, compared) = self.messages.table.find(key);
@@ -64,7 +67,7 @@ impl Index {
         Err(0)
     }
 
-    /// Adds the oldest messages that the index lacks, up to a limit.
+    /// Adds a bounded number of messages to the index: the oldest of the log that the index lacks.
     #[inline(never)]
     fn extend(&mut self, log: &Log) -> Result<(), Refused> {
         if self.untouched > 0 {
@@ -96,7 +99,7 @@ impl Indexes {
         Indexes { all: Vec::new(), hashing }
     }
 
-    /// If `is_taken`, the caller takes this message.
+    /// The number of the first message that a pattern accepts. If `is_taken`, the caller takes this message.
     pub(super) fn find<E: Effort>(
         &mut self,
         pattern: &Pattern,
@@ -117,15 +120,16 @@ impl Indexes {
         effort.examined(Queue::Unexpected, compared);
         if compared > SHORT_SCAN * (1 + self.all.len() as u64) || nth.is_some() && compared > 0 {
             if let Some(nth) = nth.or_else(|| self.begin(pattern.class, log.len())) {
-                // Without memory, searches scan more of the log.
+                // After a failed allocation the index has fewer messages, and searches scan more of the log.
                 _ = self.all[nth].extend(log);
             }
         }
         found
     }
 
-    /// The table has slots for `messages` messages from the start: growth would move many slots. Small tables
-    /// [grow early](super::growth), so they have twice as many.
+    /// Creates an index, unless [`INDEXES`] indexes exist. The table has slots for `messages` messages from
+    /// the start: growth would move many slots. A table of few messages has twice as many slots, because
+    /// small tables [grow early](super::growth).
     fn begin(&mut self, class: Class, messages: usize) -> Option<usize> {
         if self.all.len() == INDEXES || self.all.try_reserve(1).is_err() {
             return None;
@@ -142,14 +146,16 @@ impl Indexes {
         Some(self.all.len() - 1)
     }
 
-    /// No search uses an index of the exact class, so a later check removes the index.
+    /// Disables the indexes by source, because a message got another source. No search uses a
+    /// disabled index, so a later check removes the index.
     pub(super) fn source_changed(&mut self) {
         for index in self.all.iter_mut().filter(|index| index.messages.class.source == 0) {
             index.messages.class = Class::EXACT;
         }
     }
 
-    /// Removes unused indexes, and indexes with many stale entries.
+    /// Removes the indexes that no search has used since the last call, and the indexes with many stale
+    /// entries.
     pub(super) fn shrink(&mut self, messages: usize, retired: &mut Retired) {
         for nth in (0..self.all.len()).rev() {
             let index = &mut self.all[nth];
@@ -159,6 +165,7 @@ impl Indexes {
         }
     }
 
+    /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let tables: u64 = self.all.iter().map(|index| index.messages.table.bytes()).sum();
         tables + (self.all.capacity() * size_of::<Index>()) as u64

@@ -5,11 +5,15 @@
 //!     ▼                        ▼
 //!   [ block 4 ]⇄[ block 0 ]⇄[ block 7 ]     message n is in block n / 64, lane n % 64
 //!        ├─ a bit for each queued message
-//!        └─ 64 × 4 bytes each: tags, lower half; tags, upper half; sources; contexts
+//!        ├─ tags, lower half  [ 64 × 4 bytes ]
+//!        ├─ tags, upper half  [ 64 × 4 bytes ]     a SIMD kernel compares 64 tags at once
+//!        ├─ source numbers    [ 64 × 4 bytes ]
+//!        └─ contexts          [ 64 × 4 bytes ]
 //! ```
 //!
-//! A block leaves the list when its last message is taken, and is reused later. The age of a message counts
-//! the lanes of all blocks in the order of their use, so an age is always unique.
+//! A block leaves the list when its last message is taken, and is reused later. So a number is unique while
+//! its message is queued. The age of a message counts the lanes of all blocks in the order of their use, so
+//! an age is always unique.
 #![allow(unsafe_code)]
 
 use std::collections::TryReserveError;
@@ -23,16 +27,17 @@ use crate::scan::{Kernel, LANES};
 pub(super) const LANE: u64 = LANES as u64;
 /// The index of no block.
 const NONE: u32 = u32::MAX;
-/// Blocks that a call frees at most.
+/// Maximum number of blocks that a call frees.
 const STEP: usize = 512;
 
 /// The alignment lets a kernel load whole cache lines.
 #[repr(align(64))]
 pub(super) struct Block {
-    /// Lower half of the tags, upper half of the tags, sources, contexts.
+    /// Columns of the block: lower half of the tags, upper half of the tags, sources, contexts.
     pub(super) columns: [[u32; LANES]; 4],
     /// The age of the message in lane 0.
     age: u64,
+    /// The previous block in the list, and the next block.
     before: u32,
     next: u32,
 }
@@ -52,9 +57,10 @@ impl Block {
     }
 }
 
+/// See the [module's documentation](self).
 #[repr(C)]
 pub(super) struct Log {
-    /// The mark of the next message.
+    /// The mark of the next message: the message's number, and the flag of the unexpected queue.
     pub(super) mark: u64,
     /// The first mark after the marks of the last block.
     end: u64,
@@ -62,11 +68,12 @@ pub(super) struct Log {
     pub(super) len: u64,
     /// The block of the next message, while the log [has room](Self::has_room).
     open: *mut Block,
-    /// A bit mask for each block. Bits of queued messages, and of lanes not used yet, are set.
+    /// A bit mask for each block. The bits of queued messages, and of lanes that no message has used yet, are
+    /// set.
     waiting: Vec<u64>,
-    /// A block, or empty if its memory was freed.
+    /// One vector for each block, with the block as only element, or empty if the block's memory was freed.
     blocks: Vec<Vec<Block>>,
-    /// Blocks outside the list. The first `freed` have no memory.
+    /// The blocks that are not in the list. The first `freed` blocks of `unused` have no memory.
     unused: Vec<u32>,
     freed: usize,
     first: u32,
@@ -97,15 +104,17 @@ impl Log {
         }
     }
 
+    /// Number of queued messages.
     pub(super) fn len(&self) -> usize {
         self.len as usize
     }
 
+    /// The number of the next message.
     pub(super) fn next(&self) -> u64 {
         self.mark >> NUMBER
     }
 
-    /// The age of the next message.
+    /// The sequence number ("age") of the next message to arrive.
     pub(super) fn next_age(&self) -> u64 {
         if self.has_room() { self.age - LANE + self.next() % LANE } else { self.age }
     }
@@ -118,16 +127,18 @@ impl Log {
         self.blocks.get_mut(block as usize)?.first_mut()
     }
 
+    /// The block and the lane of a queued message.
     fn place(&self, number: u64) -> (&Block, u64) {
         (&self.blocks[(number / LANE) as usize][0], number % LANE)
     }
 
-    /// True if the last block has a free lane.
+    /// True if a block of the list has a free lane for the next message.
     pub(super) fn has_room(&self) -> bool {
         self.mark < self.end
     }
 
-    /// Appends a message to a log that [has room](Self::has_room). Returns whether the log still has room.
+    /// Appends a message to a log that [has room](Self::has_room). Returns whether the log has room for
+    /// another message.
     #[inline(always)]
     pub(super) fn push(&mut self, key: Key) -> bool {
         let lane = (self.next() % LANE) as usize;
@@ -138,6 +149,7 @@ impl Log {
         has_room
     }
 
+    /// Appends a block to the list, for the next messages.
     pub(super) fn make_room(&mut self) -> Result<(), Refused> {
         if self.has_room() {
             return Ok(());
@@ -159,7 +171,7 @@ impl Log {
         Ok(())
     }
 
-    /// Memory for `messages` messages, in blocks outside the list.
+    /// Reserves memory for `messages` messages, in blocks that are not in the list.
     pub(super) fn reserve(&mut self, messages: usize) -> Result<(), Refused> {
         while self.unused.len() - self.freed < messages.div_ceil(LANES) {
             self.add_unused().map_err(|_| Refused::Memory)?;
@@ -167,11 +179,12 @@ impl Log {
         Ok(())
     }
 
+    /// Allocates a block and adds the block to `unused`.
     fn add_unused(&mut self) -> Result<(), TryReserveError> {
         if self.freed == 0 {
             self.blocks.try_reserve(1)?;
             self.waiting.try_reserve(1)?;
-            // This reservation lets every block leave the list without an allocation.
+            // With this reservation, every block can leave the list without an allocation.
             self.unused.try_reserve(self.blocks.len() + 1)?;
             self.unused.insert(0, self.blocks.len() as u32);
             self.blocks.push(Vec::new());
@@ -192,7 +205,8 @@ impl Log {
         }
     }
 
-    /// Returns true if the caller must [unlink](Self::unlink) the emptied block.
+    /// Removes the message with this number. Returns true if the caller must [unlink](Self::unlink) the
+    /// emptied block.
     #[inline(always)]
     pub(super) fn clear(&mut self, number: u64) -> bool {
         self.len -= 1;
@@ -202,6 +216,7 @@ impl Log {
         *waiting == 0
     }
 
+    /// Removes the block of a message from the list.
     #[cold]
     pub(super) fn unlink(&mut self, number: u64) {
         let Block { before, next, .. } = *self.place(number).0;
@@ -216,7 +231,7 @@ impl Log {
         self.unused.push((number / LANE) as u32);
     }
 
-    /// Frees blocks that `messages` messages do not need.
+    /// Frees blocks that `messages` messages do not need, at most [`STEP`].
     pub(super) fn shrink(&mut self, messages: usize) {
         let spare = self.unused.len() - self.freed;
         let count = spare.saturating_sub(messages.div_ceil(LANES) + 1).min(STEP);
@@ -229,37 +244,41 @@ impl Log {
         }
     }
 
-    /// Frees all memory of an empty log. Numbers restart at 0, and ages continue.
+    /// Frees all memory of a log without messages. Numbers restart at 0, and ages continue.
     pub(super) fn release(&mut self) {
         if self.len == 0 {
             *self = Log { age: self.age, ..Log::new(self.kernel) };
         }
     }
 
-    /// True if the message is still queued.
+    /// True if the message with this number and this age is still queued.
     pub(super) fn is_queued(&self, number: u64, age: u64) -> bool {
         let (place, lane) = ((number / LANE) as usize, number % LANE);
         let block = self.block(number / LANE);
         block.is_some_and(|block| block.age + lane == age) && self.waiting[place] >> lane & 1 != 0
     }
 
+    /// The key of a queued message.
     pub(super) fn key(&self, number: u64) -> Key {
         let (block, lane) = self.place(number);
         block.key(lane as usize)
     }
 
+    /// The age of a queued message.
     pub(super) fn age(&self, number: u64) -> u64 {
         let (block, lane) = self.place(number);
         block.age + lane
     }
 
+    /// Changes the key of a queued message.
     pub(super) fn set_key(&mut self, number: u64, key: Key) {
         if let Some(block) = self.block_mut(number / LANE) {
             block.set((number % LANE) as usize, key);
         }
     }
 
-    /// The blocks with messages from an age on, and the bits of these messages.
+    /// The blocks with messages of an age or a higher age, and for each block the bits of the queued
+    /// messages.
     #[inline(always)]
     pub(super) fn blocks_from(&self, age: u64) -> impl Iterator<Item = (u32, &Block, u64)> {
         let mut next = self.block_of(age);
@@ -276,7 +295,8 @@ impl Log {
         })
     }
 
-    /// The first block with messages from `age` on. O(1) for age 0, else O(blocks from the found block on).
+    /// The first block with messages that arrived at sequence number `age` or later. O(1) for age 0, else O(blocks from the found
+    /// block on).
     fn block_of(&self, age: u64) -> u32 {
         let mut number = if age == 0 { NONE } else { self.last };
         while let Some(block) = self.block(number.into()) {
@@ -288,6 +308,7 @@ impl Log {
         self.first
     }
 
+    /// The keys, numbers and ages of the queued messages, from an age on.
     pub(super) fn messages_from(&self, age: u64) -> impl Iterator<Item = (Key, u64, u64)> {
         self.blocks_from(age).flat_map(|(number, block, waiting)| {
             let lanes = set_bits(waiting).map(u64::from);
@@ -297,6 +318,7 @@ impl Log {
         })
     }
 
+    /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         (self.blocks.capacity() * size_of::<Vec<Block>>()
             + self.waiting.capacity() * size_of::<u64>()

@@ -13,7 +13,7 @@ use crate::envelope::{Envelope, Pair, Selector, Tag};
 use crate::hints::HintTable;
 use crate::maintenance::Queues;
 
-/// Checks of a table before the table shrinks, at least.
+/// Minimum number of checks of a table before the table shrinks.
 const CHECKS: usize = 16;
 
 impl<E: Effort> Hybrid<E> {
@@ -25,8 +25,8 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// After as many takes as an eighth of the slots, this call frees the memory that the largest number of
-    /// entries at a check does not need.
+    /// Checks the number of entries. After as many takes as an eighth of the slots, this call frees the
+    /// memory that the largest number of entries at a check does not need.
     #[cold]
     pub(super) fn give_back(&mut self) {
         self.until_check = CHECK;
@@ -42,6 +42,7 @@ impl<E: Effort> Hybrid<E> {
         self.set_gates();
     }
 
+    /// Begins to free memory that `entries` entries do not need.
     fn shrink(&mut self, entries: usize) {
         self.table.shrink(entries);
         self.wildcards.shrink(entries, &mut self.retired);
@@ -51,10 +52,12 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
+    /// Records the peak memory of the engine, before the engine frees memory.
     pub(super) fn note_peak(&mut self) {
         self.peak_bytes = self.footprint().peak_bytes;
     }
 
+    /// Replaces the key of a queued message, and keeps the age of the message.
     pub(super) fn change_key(&mut self, old: Key, new: Key, entry: Entry) -> Result<(), Refused> {
         let len = self.entries();
         let added = self.table.add_in_order(new, UNEXPECTED, entry, len, |number| self.log.age(number));
@@ -67,6 +70,7 @@ impl<E: Effort> Hybrid<E> {
         Ok(())
     }
 
+    /// Removes the receive with a pattern that `is_it` accepts.
     pub(super) fn remove_receive(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let was_there = if pattern.class == Class::EXACT {
             self.table.take(pattern.key, POSTED, is_it).is_some()
@@ -77,14 +81,15 @@ impl<E: Effort> Hybrid<E> {
         was_there
     }
 
+    /// Removes the message with a key that `is_it` accepts.
     pub(super) fn remove_message(&mut self, key: Key, is_it: impl Fn(Entry) -> bool) -> bool {
         let Some(entry) = self.table.take(key, UNEXPECTED, is_it) else { return false };
         self.log.remove(entry.number);
         true
     }
 
-    /// Frees memory after many entries were removed: at once if the engine is empty and has no reservation,
-    /// else in steps.
+    /// Frees memory after many entries were removed. Without queued entries and reservations, the call frees
+    /// all memory at once; else later calls free memory in steps.
     pub(super) fn release(&mut self) {
         self.note_peak();
         let entries = self.entries().max(self.reserved);
@@ -99,12 +104,14 @@ impl<E: Effort> Hybrid<E> {
         self.set_gates();
     }
 
+    /// Reserves memory for `entries` more entries.
     pub(super) fn reserve_memory(&mut self, entries: usize) -> Result<(), Refused> {
         let keys = self.entries() + entries.min(1 << 30);
         self.wildcards.reserve(entries)?;
         self.log.reserve(entries)?;
         self.table.reserve(keys)?;
-        // Each queued key, and each second new entry, may need a block.
+        // Each queued key may need a block for one more entry. A new key needs a block only with its second
+        // entry.
         self.table.duplicates.reserve(entries / 2 + entries.min(self.entries()) / 2 + 1)?;
         self.reserved = keys;
         Ok(())

@@ -16,30 +16,30 @@ use std::ptr::NonNull;
 use super::duplicates::Link;
 use super::key::{Entry, Key};
 
-/// The queue of the key's entries.
+/// Flags of a mark: the queue that the key's entries are in.
 pub(super) const POSTED: u64 = 1;
 pub(super) const UNEXPECTED: u64 = 2;
 pub(super) const QUEUES: u64 = POSTED | UNEXPECTED;
 /// The key has [duplicates](super::duplicates).
 pub(super) const MANY: u64 = 4;
-/// The home of the key is an earlier slot.
+/// The key is displaced: its home is an earlier slot.
 pub(super) const DISPLACED: u64 = 8;
-/// Number of displaced keys that pass the slot: their home is this slot or an earlier slot, and they are
-/// stored in a later slot. The largest count also means "more".
+/// Bits of a mark that count the displaced keys that pass the slot. Such a key has its home in this slot or
+/// an earlier slot, and is stored in a later slot. The largest count also means "more".
 pub(super) const PASSED: u64 = 0xFF << 4;
 const PASSED_ONCE: u64 = 1 << 4;
-/// Lowest bit of the number of the [entry](Entry). 52 bits are enough for a year of posts at one post per 9
-/// ns.
+/// Lowest bit of a mark that belongs to the number of the [entry](Entry). The 52 bits of the number are
+/// enough for a year of posts at one post per 9 ns.
 pub(super) const NUMBER: u32 = 12;
-/// The difference between consecutive marks.
+/// The difference between the marks of two consecutive entries.
 pub(super) const NEXT: u64 = 1 << NUMBER;
 
-/// A mark of 0: the slot is free, and no displaced key passes the slot.
+/// A slot of a row. A mark of 0 means that the slot is free and that no displaced key passes the slot.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Slot {
     pub(super) tag: u64,
-    /// The key's only entry, or the block of the oldest duplicates.
+    /// The id of the key's only entry, or the block of the oldest duplicates.
     pub(super) id: u64,
     pub(super) pair: u64,
     /// Number of the only entry, [`PASSED`] count, and flags.
@@ -51,7 +51,7 @@ impl Slot {
         Key { pair: self.pair, tag: self.tag }
     }
 
-    /// `mark` includes the count of keys that pass the slot.
+    /// Writes an entry into a free slot. `mark` includes the count of keys that pass the slot.
     pub(super) fn fill(&mut self, key: Key, id: u64, mark: u64) {
         self.tag = key.tag;
         self.id = id;
@@ -59,12 +59,14 @@ impl Slot {
         self.mark = mark;
     }
 
+    /// Takes the only entry of the key.
     pub(super) fn take(&mut self) -> Entry {
         let entry = self.entry();
         self.clear();
         entry
     }
 
+    /// Removes the key from the slot.
     pub(super) fn clear(&mut self) {
         self.mark &= PASSED;
     }
@@ -73,11 +75,12 @@ impl Slot {
         self.mark & QUEUES != 0
     }
 
+    /// The flag of the queue that the key's entries are in.
     pub(super) fn queue(&self) -> u64 {
         self.mark & QUEUES
     }
 
-    /// One entry of the key, in this queue.
+    /// True if the slot has the key, with one entry in this queue.
     pub(super) fn has_one(&self, key: Key, queue: u64) -> bool {
         self.mark & (QUEUES | MANY) == queue && self.tag == key.tag && self.pair == key.pair
     }
@@ -86,41 +89,47 @@ impl Slot {
         self.mark & MANY != 0
     }
 
-    /// The key's only entry.
+    /// The only entry of the key.
     pub(super) fn entry(&self) -> Entry {
         Entry { id: self.id, number: self.mark >> NUMBER }
     }
 
+    /// The block of the oldest duplicates.
     pub(super) fn head(&self) -> Link {
         Link::of_word(self.id)
     }
 
-    /// Makes a ring the entries of the key.
+    /// Makes the ring of block `head` the entries of the key.
     pub(super) fn set_head(&mut self, head: Link) {
         self.id = head.word();
         self.mark = self.mark & (NEXT - 1) | MANY;
     }
 }
 
+/// The address of a slot in a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct At(NonNull<Slot>);
 
+/// See the [module's documentation](self).
 #[repr(C)]
 pub(super) struct Row {
     start: *mut Slot,
-    /// Byte offset of the last slot, a mask: the number of slots is a power of two.
+    /// Byte offset of the last slot of the full row. The offset serves as a mask, because the number of slots
+    /// is a power of two.
     mask: u64,
     /// The address after the last slot that is not freed.
     end: *mut Slot,
-    /// The memory of the slots. The first slot begins a cache line, up to 56 bytes after the start.
+    /// The memory of the slots. The first slot begins a cache line, up to 56 bytes after the start of
+    /// `words`.
     words: Vec<u64>,
+    /// Number of displaced keys.
     pub(super) displaced: usize,
 }
 
 // SAFETY: `start` and `end` point into `words`, which the row owns.
 unsafe impl Send for Row {}
 
-/// The operating system provides the pages of a large vector at their first use.
+/// Allocates `len` zero words. The operating system provides the pages of a large vector at their first use.
 fn zeroed_words(len: usize) -> Option<Vec<u64>> {
     let layout = std::alloc::Layout::array::<u64>(len).ok()?;
     // SAFETY: the layout is the layout of the vector and is not empty; zero is a valid word.
@@ -131,12 +140,13 @@ fn zeroed_words(len: usize) -> Option<Vec<u64>> {
 }
 
 impl Row {
+    /// A row without slots.
     pub(super) const fn none() -> Self {
         let start = NonNull::dangling().as_ptr();
         Row { words: Vec::new(), start, end: start, mask: 0, displaced: 0 }
     }
 
-    /// `len` free slots, a power of two. `None` without memory.
+    /// Allocates a row of `len` free slots, a power of two. Returns `None` without memory.
     pub(super) fn zeroed(len: usize) -> Option<Self> {
         let mut words = zeroed_words(len.checked_mul(4)?.checked_add(8)?)?;
         let start = words.as_mut_ptr();
@@ -145,6 +155,7 @@ impl Row {
         Some(Row { words, start, end: start.wrapping_add(len), mask, displaced: 0 })
     }
 
+    /// Number of slots that are not freed.
     pub(super) fn len(&self) -> usize {
         (self.end as usize - self.start as usize) / size_of::<Slot>()
     }
@@ -157,8 +168,8 @@ impl Row {
         (self.words.capacity() * 8) as u64
     }
 
-    /// Frees the slots from `len` on, which hold no key. Searches from a freed home slot begin at the first
-    /// slot.
+    /// Frees the slots from `len` on, which must hold no key. Searches for keys with a freed home slot begin
+    /// at the first slot.
     pub(super) fn truncate(&mut self, len: usize) {
         let offset = self.start as usize - self.words.as_ptr() as usize;
         self.words.truncate(len * 4 + 8);
@@ -173,16 +184,17 @@ impl Row {
         At(unsafe { NonNull::new_unchecked(slot) })
     }
 
-    /// The row has all its slots.
+    /// The home slot of a key with this hash. The row must have slots, and no slot may have been freed.
     pub(super) fn home(&self, hash: u64) -> At {
         self.at(self.start.wrapping_byte_add((hash & self.mask) as usize))
     }
 
+    /// The slot in which a search for a key with this hash begins.
     fn first(&self, hash: u64) -> At {
         self.wrapped(self.start.wrapping_byte_add((hash & self.mask) as usize))
     }
 
-    /// The first slot follows the last.
+    /// Returns `slot`, or the first slot of the row if `slot` is at the end.
     fn wrapped(&self, slot: *mut Slot) -> At {
         self.at(if slot < self.end { slot } else { self.start })
     }
@@ -214,7 +226,7 @@ impl Row {
         unsafe { at.0.as_mut() }
     }
 
-    /// The slot of a key, and the number of keys compared. O(1) expected.
+    /// The slot that holds a key, and the number of keys compared. O(1) expected.
     pub(super) fn find(&self, key: Key, hash: u64) -> (Option<At>, u64) {
         if self.is_none() {
             return (None, 0);
@@ -254,7 +266,7 @@ impl Row {
         true
     }
 
-    /// `hash` is the key's hash.
+    /// Removes the key in slot `at`; `hash` is the key's hash.
     pub(super) fn remove(&mut self, at: At, hash: u64) {
         if self.slot(at).mark & DISPLACED != 0 {
             self.displaced -= 1;
@@ -263,7 +275,7 @@ impl Row {
         self.slot_mut(at).clear();
     }
 
-    /// Changes the counts of the slots from `at` up to `to`.
+    /// Adds `change` to the pass counts of the slots from `at` up to `to`.
     fn pass(&mut self, mut at: At, to: At, change: u64) {
         while at != to {
             let slot = self.slot_mut(at);

@@ -5,7 +5,7 @@ use super::log::{Block, LANE, Log};
 use crate::scan::{Lanes, Search};
 
 impl Log {
-    /// The first match from age `from` on, and the number of messages compared.
+    /// The first message that a pattern accepts, from age `from` on, and the number of messages compared.
     pub(super) fn search(&self, pattern: &Pattern, from: u64) -> (Option<u64>, u64) {
         let mut scan = Scan { log: self, pattern, from, compared: 0 };
         let found = if self.len > 0 { self.kernel.run(&mut scan) } else { None };
@@ -13,6 +13,7 @@ impl Log {
     }
 }
 
+/// Parameters of a log search, for any instruction set.
 struct Scan<'a> {
     log: &'a Log,
     pattern: &'a Pattern,
@@ -41,7 +42,8 @@ impl Search for Scan<'_> {
     }
 }
 
-/// The lanes of `hits` that a pattern may accept. Compares more columns only while several lanes are left.
+/// Returns the lanes of `hits` that a pattern may accept. Compares more columns only while several lanes are
+/// left.
 #[inline(always)]
 fn candidates<L: Lanes>(lanes: L, block: &Block, pattern: &Pattern, mut hits: u64) -> u64 {
     let [lows, highs, sources, contexts] = &block.columns;

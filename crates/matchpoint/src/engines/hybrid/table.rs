@@ -7,29 +7,33 @@ use crate::engine::Refused;
 
 pub(super) use super::row::At;
 
-/// An entry and its position.
+/// An entry found in a table, and the position of the entry.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
+    /// The slot of the entry's key.
     at: At,
-    /// The block of duplicates, or [`Link::NONE`], and the index in the block.
+    /// The block of duplicates that has the entry, or [`Link::NONE`], and the index in the block.
     block: Link,
     nth: u64,
     pub(super) entry: Entry,
 }
 
+/// The outcome of [`Table::exchange`].
 pub(super) enum Exchange<'a> {
     /// The home slot of the key is free, and no other slot has the key.
     Vacant(&'a mut Slot),
     /// The call took the key's only entry, which was in the other queue.
     Took(Entry),
-    /// The home slot has the key, with these duplicates, in the same queue (true) or in the other queue.
+    /// The home slot has the key, with these duplicates, in the same queue (true) or in the other queue. The
+    /// table is unchanged.
     Duplicates(Link, bool),
-    /// The home slot has the key, in the same queue.
+    /// The home slot has the key, in the same queue. The table is unchanged.
     Present,
-    /// The home slot has another key, or other keys pass the slot.
+    /// The home slot has another key, or other keys pass the slot. The table is unchanged.
     Other,
 }
 
+/// The entry that the call took, or `None` if the call queued its own entry.
 pub(super) type Exchanged = Option<Entry>;
 
 /// A key and its hash.
@@ -40,10 +44,11 @@ pub(super) type Hashed = (Key, u64);
 pub(super) struct Table {
     pub(super) row: Row,
     pub(super) hashing: Hashing,
-    /// The slots that have not moved to `row` yet, while the table grows or shrinks. `left` is their number.
+    /// The previous array of slots: while the table grows or shrinks, the slots that have not moved to `row` yet. `left` is the
+    /// number of these slots.
     pub(super) old: Row,
     pub(super) left: usize,
-    /// Displaced keys before the table grows.
+    /// The maximum number of displaced keys before the table grows.
     pub(super) most_displaced: usize,
     pub(super) duplicates: Duplicates,
 }
@@ -54,12 +59,14 @@ impl Table {
         Table { row: Row::none(), hashing, old: Row::none(), left: 0, most_displaced: 0, duplicates }
     }
 
+    /// True if the table has slots, all in one row.
     pub(super) fn is_ready(&self) -> bool {
         !self.row.is_none() && self.old.is_none()
     }
 
-    /// Takes the oldest entry of the other queue, or returns the free slot for the new entry, if one slot
-    /// decides. `queue` is the flag of the new entry's queue. The table must be [ready](Self::is_ready).
+    /// Applies rules 2 and 3 of the contract if one slot decides: takes the oldest entry of the other queue,
+    /// or returns the free slot for the new entry. `queue` is the flag of the new entry's queue. The table
+    /// must be [ready](Self::is_ready).
     #[inline(always)]
     pub(super) fn exchange(&mut self, key: Key, home: At, queue: u64) -> Exchange<'_> {
         let slot = self.row.slot_mut(home);
@@ -78,7 +85,7 @@ impl Table {
         if slot.is_used() { Exchange::Present } else { Exchange::Other }
     }
 
-    /// Does [`exchange`](Self::exchange) for a home slot with another key. Returns `None` if the key has
+    /// Does [`exchange`](Self::exchange) if the home slot has another key. Returns `None` if the key has
     /// duplicates or entries in the same queue, or if the row must grow.
     #[inline(always)]
     pub(super) fn exchange_displaced(&mut self, of: Hashed, queue: u64, entry: Entry) -> Option<Exchanged> {
@@ -110,7 +117,7 @@ impl Table {
         }
     }
 
-    /// The slot of a key, and the number of keys compared.
+    /// Returns the slot of a key, and the number of keys compared.
     #[inline]
     pub(super) fn find(&self, key: Key) -> (Option<At>, u64) {
         let hash = self.hashing.hash(key);
@@ -122,8 +129,8 @@ impl Table {
         (found, compared + more)
     }
 
-    /// The entry becomes the youngest of its key; other entries of the key are in the same queue. The table
-    /// has `len` entries.
+    /// Adds an entry to a table with `len` entries. The entry becomes the youngest of its key; other entries
+    /// of the key must be in the same queue.
     #[inline(always)]
     pub(super) fn add(&mut self, key: Key, queue: u64, entry: Entry, len: usize) -> Result<(), Refused> {
         if self.is_ready() {
@@ -139,6 +146,7 @@ impl Table {
         Ok(())
     }
 
+    /// Does [`exchange`](Self::exchange) for the key in slot `at`.
     pub(super) fn exchange_at(&mut self, at: At, queue: u64, entry: Entry) -> Result<Exchanged, Refused> {
         let slot = self.row.slot(at);
         if slot.queue() != queue {
@@ -153,7 +161,7 @@ impl Table {
         Ok(None)
     }
 
-    /// The oldest entry of the key.
+    /// The oldest entry of the key in slot `at`.
     pub(super) fn first(&self, at: At) -> Found {
         let slot = self.row.slot(at);
         if !slot.has_many() {
@@ -163,6 +171,7 @@ impl Table {
         Found { at, block: slot.head(), nth: block.first, entry: block.entries[block.first as usize] }
     }
 
+    /// Takes the oldest entry of the key in slot `at`.
     #[inline]
     pub(super) fn pop(&mut self, at: At) -> Entry {
         let found = self.first(at);
@@ -175,6 +184,7 @@ impl Table {
         found.entry
     }
 
+    /// Removes an entry, and the key if no entry is left.
     pub(super) fn remove(&mut self, Found { at, block: link, nth, .. }: Found) {
         if link != Link::NONE {
             let block = &mut self.duplicates[link];
@@ -200,7 +210,7 @@ impl Table {
         row.remove(at, hash);
     }
 
-    /// O(duplicates); O(1) near the ends of the ring.
+    /// Finds the entry of a key that `is_it` accepts. O(duplicates); O(1) near the ends of the ring.
     pub(super) fn search(&self, key: Key, queue: u64, is_it: impl Fn(Entry) -> bool) -> Option<Found> {
         let at = self.find(key).0.filter(|&at| self.row.slot(at).queue() == queue)?;
         let first = self.first(at);
@@ -214,6 +224,7 @@ impl Table {
         })
     }
 
+    /// Takes the entry of a key that [`search`](Self::search) finds.
     pub(super) fn take(&mut self, key: Key, queue: u64, is_it: impl Fn(Entry) -> bool) -> Option<Entry> {
         let found = self.search(key, queue, is_it)?;
         self.remove(found);
@@ -236,6 +247,7 @@ impl Table {
         Ok(())
     }
 
+    /// All entries of a queue with their keys, in any order.
     pub(super) fn iter(&self, queue: u64) -> impl Iterator<Item = (Key, Entry)> {
         let slots = self.row.slots().iter().chain(self.old.slots());
         slots.filter(move |slot| slot.mark & queue != 0).flat_map(|slot| {
@@ -247,11 +259,14 @@ impl Table {
     }
 }
 
-/// Entries of one queue under masked keys, of one wildcard class.
+/// Entries of one queue under masked keys: a masked key has only the fields that a wildcard class does not
+/// ignore.
 pub(super) struct ClassTable {
     pub(super) class: Class,
     pub(super) table: Table,
+    /// The flag of the queue that the entries are in.
     queue: u64,
+    /// Number of entries.
     pub(super) len: usize,
 }
 
@@ -260,14 +275,14 @@ impl ClassTable {
         ClassTable { class, table: Table::new(hashing), queue, len: 0 }
     }
 
-    /// The key is masked. The entry becomes its youngest.
+    /// Adds an entry under a masked key. The entry becomes the youngest of its key.
     pub(super) fn add(&mut self, key: Key, entry: Entry) -> Result<(), Refused> {
         self.table.add(key, self.queue, entry, self.len)?;
         self.len += 1;
         Ok(())
     }
 
-    /// The only entry of a key, if the home slot decides.
+    /// Takes the only entry of a key, if the home slot of the key decides.
     pub(super) fn take_at_home(&mut self, key: Key) -> Option<Entry> {
         let key = self.class.masked(key);
         let home = self.table.is_ready().then(|| self.table.row.home(self.table.hashing.hash(key)))?;
@@ -277,11 +292,13 @@ impl ClassTable {
         Some(entry)
     }
 
+    /// Takes the oldest entry of the key in slot `at`.
     pub(super) fn pop(&mut self, at: At) -> Entry {
         self.len -= 1;
         self.table.pop(at)
     }
 
+    /// Removes the entry of a key that `is_it` accepts.
     pub(super) fn take(&mut self, key: Key, is_it: impl Fn(Entry) -> bool) -> bool {
         let was_there = self.table.take(key, self.queue, is_it).is_some();
         self.len -= usize::from(was_there);

@@ -1,7 +1,9 @@
 //! Posted receives with wildcards.
 //!
-//! An arrival scans the list, or looks up its key in each table. If more classes have receives than there are
-//! tables, the receives of further classes stay in the list.
+//! Up to eight receives are in a list, which an arrival scans. A full list moves to tables, one table for
+//! each wildcard class. An arrival then costs one lookup per class: it looks up the fields that the class
+//! does not ignore. If more classes have receives than there are tables, the receives of further classes stay
+//! in the list.
 
 use super::growth::Retired;
 use super::key::{Class, Entry, Hashing, Key, Pattern};
@@ -10,13 +12,15 @@ use super::table::{ClassTable, Table};
 use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
 
-/// Receives in the list before the engine uses tables.
+/// Maximum number of receives in the list before the engine uses tables.
 const FEW: usize = 8;
-/// Classes with a table.
+/// Maximum number of classes with a table.
 const CLASSES: usize = 8;
 
+/// See the [module's documentation](self).
 #[repr(C)]
 pub(super) struct Wildcards {
+    /// Number of receives in tables.
     in_tables: usize,
     /// Receives in posted order, oldest first.
     list: Vec<(Pattern, Entry)>,
@@ -29,11 +33,12 @@ impl Wildcards {
         Wildcards { in_tables: 0, list: Vec::new(), classes: Vec::new(), hashing }
     }
 
+    /// Number of receives.
     pub(super) fn len(&self) -> usize {
         self.list.len() + self.in_tables
     }
 
-    /// Adds the youngest receive.
+    /// Adds a receive, the youngest of all.
     #[inline(always)]
     pub(super) fn add(&mut self, pattern: Pattern, entry: Entry) -> Result<(), Refused> {
         let len = self.list.len();
@@ -48,7 +53,8 @@ impl Wildcards {
         Ok(())
     }
 
-    /// Adds a receive to the list, if the list has all receives and memory for one more.
+    /// Adds a receive to the list, if the list has all receives and memory for one more. Returns false if
+    /// [`add`](Self::add) must add the receive.
     #[inline(always)]
     pub(super) fn add_to_list(&mut self, pattern: Pattern, entry: Entry) -> bool {
         let has_room = self.in_tables == 0 && self.list.len() < FEW;
@@ -59,17 +65,21 @@ impl Wildcards {
         false
     }
 
+    /// Reserves memory for `receives` receives in the list.
     pub(super) fn reserve(&mut self, receives: usize) -> Result<(), Refused> {
         self.list.try_reserve(receives).map_err(|_| Refused::Memory)
     }
 
+    /// Moves the receives of the list to the tables of their classes. Receives of classes without a table
+    /// stay in the list.
     fn empty_list(&mut self) {
         let mut list = std::mem::take(&mut self.list);
         list.retain(|&(pattern, entry)| !self.store(pattern, entry));
         self.list = list;
     }
 
-    /// Returns false if the class has no table, or no memory.
+    /// Adds the youngest receive of a class to the class table. Returns false if the class has no table, or
+    /// no memory.
     #[inline(always)]
     fn store(&mut self, pattern: Pattern, entry: Entry) -> bool {
         let class = match self.classes.iter_mut().find(|posted| posted.class == pattern.class) {
@@ -81,7 +91,7 @@ impl Wildcards {
         is_added
     }
 
-    /// `None`: [`CLASSES`] classes have receives in tables.
+    /// Creates a table for a class, if fewer than [`CLASSES`] classes have receives in tables.
     fn begin(&mut self, class: Class) -> Option<&mut ClassTable> {
         let mut nth = self.classes.iter().position(|posted| posted.len == 0);
         if nth.is_none() && self.classes.len() < CLASSES && self.classes.try_reserve(1).is_ok() {
@@ -120,7 +130,8 @@ impl Wildcards {
         self.take(key, before, effort)
     }
 
-    /// Takes the oldest receive that accepts a message and has a number below `before`. Returns its id.
+    /// Takes the oldest receive that accepts a message, if the receive's number is lower than `before`.
+    /// Returns the receive's id.
     #[inline(never)]
     pub(super) fn take<E: Effort>(&mut self, key: Key, before: u64, effort: &mut E) -> Option<u64> {
         let listed = self.list.iter().position(|(pattern, _)| pattern.accepts(key));
@@ -142,6 +153,7 @@ impl Wildcards {
         Some(posted.pop(at).id)
     }
 
+    /// Removes the receive with this pattern that `is_it` accepts.
     pub(super) fn remove(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let listed = self.list.iter().position(|(of, entry)| of == pattern && is_it(*entry));
         let mut of_class = self.classes.iter_mut().filter(|posted| posted.class == pattern.class);
@@ -150,7 +162,8 @@ impl Wildcards {
         is_in_table || listed.map(|nth| self.list.remove(nth)).is_some()
     }
 
-    /// An empty table is replaced by a new table.
+    /// Shrinks the list, and the tables that are too large for `keys` keys. An empty table is replaced by a
+    /// new table.
     pub(super) fn shrink(&mut self, keys: usize, retired: &mut Retired) {
         self.list.shrink_to(keys.max(FEW));
         for posted in &mut self.classes {
@@ -162,6 +175,7 @@ impl Wildcards {
         }
     }
 
+    /// All receives, in any order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Pattern, Entry)> {
         let in_tables = self.classes.iter().flat_map(|posted| {
             let pattern = |key| Pattern { key, class: posted.class };
@@ -170,6 +184,7 @@ impl Wildcards {
         self.list.iter().copied().chain(in_tables)
     }
 
+    /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let tables: u64 = self.classes.iter().map(|posted| posted.table.bytes()).sum();
         let vectors = self.list.capacity() * size_of::<(Pattern, Entry)>()
@@ -177,6 +192,7 @@ impl Wildcards {
         vectors as u64 + tables
     }
 
+    /// Number of classes with receives in a table.
     pub(super) fn classes(&self) -> usize {
         self.classes.iter().filter(|posted| posted.len > 0).count()
     }
@@ -187,6 +203,7 @@ mod tests {
     use super::*;
     use crate::envelope::Pair;
 
+    /// Any-source receives of tags 0 to 19, in a table.
     fn many() -> Wildcards {
         let mut wildcards = Wildcards::new(Hashing::of_seed(1));
         for tag in 0..20 {
