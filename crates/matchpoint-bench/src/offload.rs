@@ -21,6 +21,7 @@ use crate::statistics::quartiles;
 pub struct OffloadOptions {
     #[serde(skip)]
     pub engines: Vec<String>,
+    /// Memory limit of the matching thread, in bytes.
     pub budget_bytes: u64,
     pub messages: usize,
     pub depth: usize,

@@ -166,6 +166,7 @@ fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Fail
         );
     }
     match on_card.missing() {
+        // The command writes the measured part before this error.
         Some(missing) if on_card.has_failed() => Err(Failure::Message(format!("incomplete: {missing}"))),
         Some(missing) => {
             anstream::eprintln!("matchpoint: incomplete: {missing}");

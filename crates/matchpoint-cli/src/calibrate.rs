@@ -118,7 +118,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The raw measurements so far are kept.
+/// The error for an interrupted measurement. The raw measurements so far are kept.
 fn broken_off(error: &CalibrateError, ended: Ended, raw: &Path) -> Failure {
     let left = Raw::read(raw).map_or(0, |raw| raw.measured.len());
     let made = format::counted(left as u64, "measurement");

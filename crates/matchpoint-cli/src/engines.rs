@@ -145,6 +145,7 @@ mod tests {
         assert!(named(&["sharded"]).ends_with(wrapped), "{}", named(&["sharded"]));
     }
 
+    /// A summary must be clear without the other summaries.
     #[test]
     fn summaries_do_not_refer_to_others() {
         make_known();

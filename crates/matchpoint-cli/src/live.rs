@@ -34,6 +34,7 @@ pub struct Live {
 }
 
 impl Live {
+    /// Forwards the output of `command` if standard error is a terminal.
     pub fn new(trace: &Path, command: &mut Command) -> Live {
         let shown = io::stderr().is_terminal();
         if shown {

@@ -23,6 +23,7 @@ impl Choices<'_> {
         percent > 0 && self.below(100) >= 100 - percent.min(100)
     }
 
+    /// True if all bytes are used.
     pub fn is_exhausted(&self) -> bool {
         matches!(self, Choices::Bytes([]))
     }

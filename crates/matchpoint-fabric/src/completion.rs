@@ -11,6 +11,7 @@ use crate::abi::{ADDR_UNSPEC, Addr, CqTaggedEntry, errno};
 pub struct Completion {
     pub entry: CqTaggedEntry,
     pub source: Addr,
+    /// Positive error code; 0 for a successful completion.
     pub error: c_int,
     /// Bytes of a truncated message beyond the buffers (`olen`).
     pub excess_bytes: usize,

@@ -95,7 +95,8 @@ impl Display for CardError {
 impl std::error::Error for CardError {}
 
 impl CardError {
-    /// True if later operations of the card fail too, or if their results may be wrong.
+    /// True if later operations of the card fail too, or if their results may be wrong: the driver failed, a
+    /// kernel that holds a multiprocessor was abandoned, or no kernel is available.
     pub fn is_card_failure(&self) -> bool {
         match self {
             CardError::NoDriver
@@ -166,8 +167,11 @@ pub struct Description {
     /// Such as (9, 0).
     pub compute_capability: (i32, i32),
     pub multiprocessors: u32,
+    /// Highest clock of the multiprocessors.
     pub clock_khz: u32,
+    /// Highest clock of the memory.
     pub memory_clock_khz: u32,
+    /// Size of the second-level cache.
     pub l2_bytes: u32,
     pub memory_bytes: usize,
     /// CUDA version of the driver, such as 13000.
@@ -427,6 +431,7 @@ const SHARED_BYTES_MAX: CUdevice_attribute =
 /// Attribute that is nonzero if the driver ends long-running kernels.
 const HAS_TIME_LIMIT: CUdevice_attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
 
+/// Arguments of a kernel, by value.
 #[repr(transparent)]
 struct ByValue<A>(A);
 

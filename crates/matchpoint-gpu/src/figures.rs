@@ -11,24 +11,29 @@ use crate::matching::Algorithm;
 use crate::measure::{Fed, Mix, PostedOrder, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
 use crate::recorded::Recorded;
 
+/// The result is the median of these launches.
 const LAUNCHES: usize = 7;
 
+/// CPU engine for comparison with a persistent kernel.
 const CPU_ENGINE: &str = "hybrid";
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Figure {
-    /// Figure 4.
+    /// Figure 4: the matrix against the queue length.
     Matrix,
-    /// Figure 5.
+    /// Figure 5: queues by source against their total length.
     Partitioned,
-    /// Figure 6b.
+    /// Figure 6b: hashing without order.
     Hash,
-    /// MPI's order by sequence numbers within each envelope (Matchpoint).
+    /// Not in the paper: MPI's order by sequence numbers within each envelope, with duplicates and wildcards.
     Ordered,
-    /// §VI-B and Table II.
+    /// §VI-B and Table II: the cost of unexpected messages and compaction.
     Unexpected,
+    /// One batch on the whole card, in MPI's order.
     WholeCard,
+    /// A persistent kernel that gets batches from the host, and from the card.
     Fed,
+    /// Batches of recorded applications instead of the paper's distributions.
     Recorded,
 }
 
@@ -77,8 +82,9 @@ impl Figure {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Published {
     pub figure: Figure,
+    /// The card, of which one multiprocessor matches.
     pub card: &'static str,
-    /// Matches per second.
+    /// Matches per second, approximately.
     pub rate: f64,
 }
 
@@ -106,9 +112,12 @@ pub const PUBLISHED: &[Published] = &[
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subject {
+    /// Streams of batches, matched by blocks.
     Stream(Run),
     WholeCard(Mix),
+    /// Batches with this many entries, submitted one by one.
     Fed(usize),
+    /// Batches of an application, matched by one block.
     Recorded {
         algorithm: Algorithm,
         /// Maximum number of new messages or receives in a batch.
@@ -171,6 +180,7 @@ pub fn recorded_jobs(name: &str, processes: &[Vec<Event>]) -> Result<Vec<Job>, N
     Ok(jobs)
 }
 
+/// All measurements with the paper's distributions.
 pub fn jobs() -> Vec<Job> {
     let mut jobs = Vec::new();
     let mut add = |figure: Figure, label: String, what: Subject| jobs.push(Job { figure, label, what });

@@ -115,6 +115,7 @@ impl<M: Machine> Matcher<M> {
         self.bytes
     }
 
+    /// Maximum bytes at once for the last batch, refused or not.
     pub fn last_bytes(&self) -> u64 {
         self.last_bytes
     }

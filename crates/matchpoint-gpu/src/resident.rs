@@ -73,6 +73,7 @@ struct Feed {
     padding: u32,
 }
 
+/// Offsets of the parts of a ring, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     receives: usize,

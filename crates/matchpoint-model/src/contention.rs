@@ -18,6 +18,7 @@ pub fn contention_s(delta_s_per_byte: f64, link_bytes: f64) -> f64 {
 }
 
 impl Machine {
+    /// Time for `link_bytes` bytes on one link.
     pub fn contention_s(&self, link_bytes: f64, end: End) -> Result<f64, Missing> {
         let delta = self.contention.delta_s_per_byte;
         let delta = delta.ok_or_else(|| self.missing("contention.delta_s_per_byte"))?;

@@ -238,6 +238,7 @@ impl<R: BufRead> Reader<R> {
         std::str::from_utf8(&self.text).unwrap_or("\u{fffd}").split_ascii_whitespace()
     }
 
+    /// The start of the line, for an error.
     fn shorten_line(&self) -> String {
         let text = String::from_utf8_lossy(&self.text[..self.text.len().min(60)]);
         format!("`{}`", text.trim_end().escape_debug())

@@ -246,6 +246,7 @@ impl Counts {
 }
 
 struct Links {
+    /// For each process: bytes on the link with the highest load on the process's routes.
     of_process: Vec<f64>,
     max_bytes: f64,
     hops_mean: f64,

@@ -1,9 +1,11 @@
-//! Compact queue for very many unexpected messages: 16 bytes per message instead of 56, and 1 to 2 bytes for bins.
+//! Compact queue for very many unexpected messages: 16 bytes per message, and 1 to 2 bytes for bins.
 //!
-//! The backlog keeps only envelope and number of a plain message, until the simulation requests the record. A message
-//! keeps its record if its sender waits for the match, or if the simulation invented the message.
+//! The record of a message in flight has 56 bytes. The backlog keeps only envelope and number of a plain
+//! message, until the simulation requests the record. A message keeps its record if its sender waits for the
+//! match, or if the simulation invented the message.
 //!
-//! An empty first block is freed at once; other gaps are closed when a fifth of the queue is gaps.
+//! Taken messages leave gaps. An empty first block is freed at once; other gaps are closed when a fifth of
+//! the queue is gaps.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,7 @@
-//! Chunks of steps from the simulation to the measuring thread, which sorts a chunk by rank. A chunk has a few
-//! hundred steps of each rank, so one time measurement covers many steps with warm caches.
+//! Chunks of steps from the simulation to the measuring thread.
+//!
+//! The measuring thread sorts the compact steps of a chunk by rank. A chunk has a few hundred steps of each
+//! rank, so that one time measurement covers many steps with warm caches.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 

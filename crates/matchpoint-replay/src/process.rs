@@ -74,6 +74,7 @@ pub(crate) struct Lane {
 pub(crate) struct ReadCall {
     pub call: Call,
     number: u64,
+    /// Completions of a call with many completions, in less than 48 bytes each.
     compact_completions: Vec<CompletedRequest>,
 }
 

@@ -41,6 +41,7 @@ pub(crate) enum Kind {
     },
 }
 
+/// A step in half the bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompactStep {
     at_ns: i64,

@@ -204,6 +204,7 @@ impl<T: Copy, K> Blocks<T, K> {
         self.blocks.try_reserve(1).map_err(|_| Refused::Memory)?;
         self.entries.try_reserve(LANES).map_err(|_| Refused::Memory)?;
         self.blocks.push(Block { keys: K::default(), live: 0, count: 0, vacant: NONE });
+        // Unused slots are never read.
         self.entries.resize(self.entries.len() + LANES, filler);
         Ok(block)
     }

@@ -69,6 +69,7 @@ impl<C> Communicators<C> {
         Some(self.sorted.remove(at).1)
     }
 
+    /// `inner` returns the bytes of a communicator.
     pub(crate) fn bytes(&self, inner: impl Fn(&C) -> u64) -> u64 {
         let held: u64 = self.sorted.iter().map(|(_, kept)| inner(kept)).sum();
         held + (self.sorted.capacity() * size_of::<(ContextId, C)>()) as u64

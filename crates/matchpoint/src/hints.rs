@@ -121,7 +121,7 @@ impl HintTable {
         Ok(())
     }
 
-    /// Reserves memory for one more context.
+    /// Reserves memory for one more context, so that the next [`set`](HintTable::set) cannot fail.
     ///
     /// # Errors
     /// [`Refused::Memory`].

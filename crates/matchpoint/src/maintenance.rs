@@ -156,6 +156,7 @@ impl<P: Copy> EntriesByAge<P> {
     }
 }
 
+/// O(receives posted).
 pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
     let Some((_, at)) = queues.posted_positions().find(|&(_, at)| queues.receive(at).id == receive.id) else {
         return false;
@@ -165,6 +166,7 @@ pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
     true
 }
 
+/// O(messages queued).
 pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
     let Some((_, at)) = queues.unexpected_positions().find(|&(_, at)| queues.message(at).id == message.id)
     else {
@@ -175,6 +177,7 @@ pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
     true
 }
 
+/// O(entries queued), and the cost of `set_envelope`.
 pub(crate) fn readdress<Q: Queues>(
     queues: &mut Q,
     message: &Message,
@@ -203,6 +206,7 @@ pub(crate) fn readdress<Q: Queues>(
     Ok(Readdressed::Matched(id))
 }
 
+/// O(entries queued).
 pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hints) -> Result<(), Refused> {
     queues.posted_in(context).try_for_each(|(_, at)| hints.admit(&queues.receive(at).selector))?;
     if hints.no_unexpected && queues.unexpected_in(context).next().is_some() {
@@ -250,6 +254,7 @@ pub(crate) fn fail_source<Q: Queues>(
     queues.compact(Queue::Posted);
 }
 
+/// O(entries queued), without sorting.
 pub(crate) fn queued_in<Q: Queues>(queues: &Q, context: ContextId) -> (usize, usize) {
     (queues.posted_in(context).count(), queues.unexpected_in(context).count())
 }

@@ -28,7 +28,7 @@ use crate::engines::{self, NameError};
 use crate::ring::{Receiver, Sender, ring};
 use crate::sync::{PollLimit, wait_until};
 
-/// KiB: the caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB (§IV-E).
+/// Default memory budget, in KiB: the caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB (§IV-E).
 pub const BUDGET_KIB: u64 = 4608;
 
 /// Default slots of a ring.
@@ -288,8 +288,8 @@ impl Offload {
         self.shared.has_fallen_back.load(Ordering::Acquire)
     }
 
-    /// Waits until all posted receives and `messages` messages are processed. The completion ring has room
-    /// for all completions.
+    /// Waits until all posted receives and `messages` messages are processed. The completion ring must have
+    /// free slots for all completions.
     pub fn wait_processed(&mut self, messages: u64) {
         let all = self.posted + messages;
         loop {
@@ -330,7 +330,7 @@ impl Offload {
 
     #[cold]
     fn match_in_caller(&mut self) {
-        // A limit, because senders could prolong this call forever.
+        // At most the slots of both rings: concurrent senders must not prolong this call forever.
         let mut matcher = self.shared.lock_matcher();
         let slots = matcher.commands.slots() + matcher.messages.slots();
         let (done, _) = matcher.process_batch(slots);

@@ -9,7 +9,8 @@ pub(crate) struct Peers<P> {
     sparse: Sparse<P>,
 }
 
-/// Entries in insertion order, and an open-addressed table of their indices, at most half full.
+/// Entries in insertion order, and an open-addressed table of their indices, at most half full. A sorted list
+/// takes O(sources) per insertion.
 struct Sparse<P> {
     entries: Vec<(Rank, P)>,
     table: Vec<u32>,
@@ -88,7 +89,8 @@ impl<P: Default> Peers<P> {
         self.sparse.find(source).map(|at| &mut self.sparse.entries[at].1)
     }
 
-    /// `bound`, the first hashed source, is the same in every call. O(1) expected and amortized.
+    /// The value of `source`. `bound`, the first hashed source, must be the same in every call. O(1) expected
+    /// and amortized.
     #[inline]
     pub(crate) fn get_or_insert(&mut self, source: Rank, bound: u64) -> Result<&mut P, Refused> {
         if u64::from(source.0) >= bound {

@@ -126,6 +126,7 @@ pub struct Row {
     pub searched: Option<Searched>,
 }
 
+/// Times of the repetitions of an operation, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Times {
     /// Typical time of an uninterrupted repetition, as in a calibration.

@@ -55,6 +55,7 @@ pub(super) struct Hierarchy {
 }
 
 pub(super) struct Product {
+    /// 0 is the finest level.
     pub level: usize,
     pub operation: &'static str,
     pub processes: NonZeroU32,

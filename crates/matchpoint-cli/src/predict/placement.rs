@@ -48,8 +48,8 @@ impl Placement {
         Layout { processes, ppn: self.ppn, sockets: self.sockets }
     }
 
-    /// If the machine was measured within one node and the job needs several, the error contains this reason instead
-    /// of `problem`.
+    /// The error for a missing parameter. If the machine was measured within one node and the job needs several, the
+    /// error contains this reason instead of `problem`.
     pub fn missing_parameter(&self, processes: NonZeroU32, problem: String) -> Failure {
         let nodes = processes.get().div_ceil(self.ppn.get());
         if nodes == 1 || self.machine.farthest() == Locality::OffNode {

@@ -14,6 +14,7 @@ pub struct Predicted {
     pub searched: String,
     /// Meaning of a row: `processes`, `level` or `phase`.
     pub row_name: &'static str,
+    /// Rows, each about one exchange. Empty for a trace without messages.
     pub rows: Vec<Row>,
     /// The answer if no row has a message.
     pub without_messages: String,
@@ -67,7 +68,9 @@ pub struct EngineRow {
     /// Matching time of a trace at the slowest process, in seconds: low, likely, high.
     pub time_s: Option<[f64; 3]>,
     pub time_from: Option<&'static str>,
+    /// Memory of all engines on a node, in bytes.
     pub node_bytes: Option<u64>,
-    /// After a message from every other process.
+    /// Memory of all engines on a node after a message from every other process, in bytes. `None`: the engine did not
+    /// run.
     pub node_bytes_all_peers: Option<u64>,
 }

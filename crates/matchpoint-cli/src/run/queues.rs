@@ -20,6 +20,7 @@ use crate::job::signalled;
 pub struct Queues {
     asked: Arc<AtomicBool>,
     waiting: Option<Instant>,
+    /// Number of printed bytes of each file.
     printed: BTreeMap<PathBuf, usize>,
 }
 

@@ -39,6 +39,7 @@ pub fn run(arguments: &Top) -> Result<(), Failure> {
     }
 }
 
+/// The current snapshot, or an error if no file is readable.
 fn checked(watch: &Watch) -> Result<Snapshot, Failure> {
     let snapshot = watch.snapshot();
     match snapshot.problem() {

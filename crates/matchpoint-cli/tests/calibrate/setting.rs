@@ -11,6 +11,7 @@ use tempfile::{TempDir, tempdir_in};
 use crate::mpi;
 pub use crate::ran::{CommandOutput, MATCHPOINT};
 
+/// Time limit of a job, in seconds.
 const SECONDS: &str = "200";
 
 pub const QUICK: &[&str] =

@@ -90,11 +90,12 @@ impl CommandOutput {
         self
     }
 
+    /// The number of lines on standard error without hints.
     pub fn errors(&self) -> usize {
         self.stderr.lines().filter(|line| !line.starts_with("hint: ")).count()
     }
 
-    /// Asserts exit code 1.
+    /// The error message and its hint. Asserts exit code 1.
     #[track_caller]
     pub fn complaint(self) -> String {
         let errors = self.stderr.lines().filter(|line| line.starts_with("error: ")).count();

@@ -15,6 +15,7 @@ use crate::mpi::{self, Mpi};
 use crate::ran;
 pub use crate::ran::MATCHPOINT;
 
+/// Time limit of a job, in seconds.
 const SECONDS: &str = "120";
 
 pub const TIMED_OUT: i32 = 124;

@@ -81,6 +81,7 @@ impl Oracle {
         Ok(())
     }
 
+    /// The entries that closing `context` must return.
     pub fn drained_by_close(&self, context: ContextId) -> Drained {
         let receives = self.posted.iter().filter(|receive| receive.selector.context() == context);
         let messages = self.unexpected.iter().filter(|message| message.envelope.context == context);

@@ -19,7 +19,8 @@ impl Elapsed {
     }
 }
 
-/// One reading ends a measurement and begins the next: a reading of the thread's clock needs a system call.
+/// One reading ends a measurement and begins the next, because a reading of the thread's clock needs a system
+/// call.
 pub(crate) struct Stopwatch {
     wall: Instant,
     cpu: Option<Duration>,

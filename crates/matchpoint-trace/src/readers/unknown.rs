@@ -17,6 +17,7 @@ const ARCHIVES: &[(&[u8], &str, &str)] = &[
 
 const FOLDERS_NAMED: usize = 4;
 
+/// Offset and bytes of the magic number in a tar archive.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
 pub(super) fn explain<'a>(

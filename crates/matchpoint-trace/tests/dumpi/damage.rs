@@ -11,7 +11,7 @@ use crate::records::read_calls;
 use crate::traces::REAL;
 use crate::writer::{Bytes, Writer};
 
-/// The number of calls must be possible for the number of bytes.
+/// Reads a file until the end or an error. The number of calls must be possible for the number of bytes.
 fn read_binary(bytes: &[u8]) {
     let Ok(mut stream) = read_bytes(bytes) else { return };
     let mut call = Call::default();

@@ -134,6 +134,7 @@ pub fn folder(name: &str, files: &[(u32, Vec<u8>)], manifest: Option<&str>) -> P
     folder
 }
 
+/// Changes bytes of a block, and updates the block's checksum.
 pub fn change(block: &mut [u8], change: impl FnOnce(&mut [u8])) {
     use matchpoint_trace::native::block::Header;
     change(block);

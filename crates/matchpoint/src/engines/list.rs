@@ -198,6 +198,7 @@ impl<E: Effort> Engine for List<E> {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = (self.posted.capacity() * size_of::<Receive>()
             + self.unexpected.capacity() * size_of::<Message>()) as u64;
+        // A `VecDeque` never frees memory on removal.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 

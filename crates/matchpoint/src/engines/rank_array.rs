@@ -4,9 +4,11 @@
 //!
 //! * A message compares receives of its source and any-source receives in posted order (ob1's sequence
 //!   numbers), and takes the first match.
+//! * A receive with a source searches the unexpected queue of that source.
 //! * An any-source receive searches the unexpected queues of all sources. With `order=total` the receive
 //!   takes the oldest message; with `order=per_source` the first match of the lowest rank, which MPI permits.
-//!   ob1 starts after the source of the last match; with a fixed start, a probe predicts the next receive.
+//!   ob1 starts after the source of the last match; this engine always starts at rank 0, so that a probe
+//!   predicts the next receive.
 //!
 //! Sources below `dense` index an array, which grows to the highest source seen. Other sources (libfabric
 //! addresses, [`Rank::UNKNOWN`]) are in a hash table.

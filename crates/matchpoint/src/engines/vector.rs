@@ -44,7 +44,7 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     })
 }
 
-/// 0 for context 0, as the paper's keys.
+/// Hash of a context. The hash of 0 is 0, so that keys of context 0 equal the paper's.
 pub(super) fn hash_context(context: crate::ContextId) -> u32 {
     context.0.wrapping_mul(0x9E37_79B1)
 }

@@ -2,8 +2,8 @@
 
 use super::{LinkedQueue, NIL, Slab, SlotIndex};
 
-/// Entries at the front of a queue that are removed from the slab but still linked. No other operation is
-/// allowed before [`unlink_front`](LinkedQueue::unlink_front).
+/// Entries at the front of a queue that are removed from the slab but still linked. The caller must
+/// [unlink](LinkedQueue::unlink_front) these entries before any other operation.
 #[derive(Clone, Copy)]
 pub(crate) struct FrontRemoval {
     /// The tail of the queue; [`NIL`] before the first removal.

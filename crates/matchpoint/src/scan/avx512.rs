@@ -1,4 +1,5 @@
-//! AVX-512BW: a comparison yields one bit per lane.
+//! AVX-512BW: a comparison yields one bit per lane. A block of bytes needs one load, one comparison and one
+//! move.
 #![allow(
     unsafe_code,
     reason = "intrinsics, and a function compiled for instructions that not every x86-64 has"

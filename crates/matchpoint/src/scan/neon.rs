@@ -1,7 +1,7 @@
 //! NEON (Advanced SIMD) kernel: a comparison yields a mask per lane.
 //!
-//! NEON has no instruction for one bit per lane. So masks are narrowed to bytes, and pairwise additions
-//! gather the bits of eight lanes into one byte.
+//! NEON has no instruction for one bit per lane. Masks are narrowed to bytes, each byte keeps the bit of its
+//! lane, and pairwise additions gather eight bytes into one.
 #![allow(unsafe_code, reason = "intrinsics")]
 
 use std::arch::aarch64::*;

@@ -11,7 +11,7 @@ impl Noise {
     }
 }
 
-/// Bytes, halfwords, words, words under one mask, words under a mask per lane.
+/// Results for bytes, halfwords, words, words under one mask, words under a mask per lane.
 type Answers = [u64; 5];
 
 struct Compare<'a> {

@@ -18,7 +18,7 @@ const GATHERED_BYTES: [u64; 3] = [8, 1 << 10, 32 << 10];
 const VOLUMES: [u32; 5] = [1, 10, 100, 1000, 5000];
 const VOLUME_BYTES: [u32; 3] = [8, 1 << 10, 32 << 10];
 
-/// More bytes would measure the memory.
+/// Maximum bytes of all messages. More bytes would measure the memory.
 const VOLUME_BYTES_MAX: u64 = 4 << 20;
 
 #[derive(Clone, Copy)]

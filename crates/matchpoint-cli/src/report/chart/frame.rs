@@ -11,10 +11,10 @@ const COLUMNS: usize = 3;
 const WIDTH: usize = 460;
 const HEIGHT: usize = 300;
 
-/// In pixels.
+/// Minimum distance of two labels below the axis, in pixels.
 const APART: f64 = 30.0;
 
-/// In pixels, from the edges of the chart.
+/// Distances from the edges of the chart to the drawing area, in pixels.
 pub(super) struct Frame {
     pub left: f64,
     pub right: f64,

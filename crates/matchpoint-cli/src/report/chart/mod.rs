@@ -43,6 +43,7 @@ pub struct Chart {
     pub lines: Vec<Line>,
     /// Scales of the numbers and of the values.
     pub scales: (Scale, Scale),
+    /// Values that the chart must include.
     pub reach: Vec<f64>,
 }
 

@@ -18,6 +18,7 @@ pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .
 
 static FORM: Form = Form { suffix: "", rank: |path| rank_in_name(path).map(|(_, rank)| rank), facts, stream };
 
+/// Reads one rank from the bytes of a `.bin` file.
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     Stream::new(Path::new("(bytes)").to_owned(), bytes)
 }

@@ -8,6 +8,7 @@ pub(super) struct Fault {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Violation {
+    /// The bytes end before the value.
     Short,
     Count(i32),
     Label(u16),

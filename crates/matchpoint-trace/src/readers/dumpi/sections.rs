@@ -15,8 +15,9 @@ pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
 #[derive(Clone, Debug)]
 pub(super) struct Sections {
     pub version: Version,
-    /// In seconds, as `wall_bias`.
+    /// Bias of processor times, in seconds.
     pub cpu_bias: i32,
+    /// Bias of wall clock times, in seconds.
     pub wall_bias: i32,
     pub start: usize,
     pub end: usize,

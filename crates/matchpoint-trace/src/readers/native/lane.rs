@@ -16,6 +16,7 @@ pub(super) struct CallHead {
     pub leave: u64,
 }
 
+/// A remark with queue lengths, and its time in ticks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickedQueues {
     pub ticks: u64,

@@ -29,7 +29,8 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
     notes.into_iter().flatten().collect()
 }
 
-/// `None` if a host's clock was not compared with that of rank 0's host.
+/// Maximum error between the clocks of all ranks. `None` if a host's clock was not compared with that of rank
+/// 0's host.
 pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
     let hosts = hosts(files);
     let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {

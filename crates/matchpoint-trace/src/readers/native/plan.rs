@@ -10,6 +10,7 @@ use super::cursor::{Cursor, Fault};
 pub(super) struct LastHandles([u64; 4]);
 
 impl LastHandles {
+    /// Reads a handle; 0 is null.
     #[inline]
     pub fn handle(&mut self, kind: HandleKind, cursor: &mut Cursor) -> Result<u64, Fault> {
         let written = cursor.unsigned()?;

@@ -108,6 +108,7 @@ impl RebuiltCalls {
         span.events.iter().any(|event| matches!(event, Event::ReceiveBegins(_)))
     }
 
+    /// Adds a call that creates the communicator, because the archive does not have that call.
     fn introduce_comm(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let named = match event {

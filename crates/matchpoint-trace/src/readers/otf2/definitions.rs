@@ -50,6 +50,7 @@ pub(super) struct Definitions {
 }
 
 impl Definitions {
+    /// Converts ticks to nanoseconds since the start of the measurement.
     pub fn nanoseconds(&self, ticks: u64) -> i64 {
         let since = i128::from(ticks) - i128::from(self.start);
         (since * 1_000_000_000 / i128::from(self.ticks_per_second.max(1))) as i64

@@ -66,6 +66,7 @@ struct ArchiveTrace {
     present: Vec<u32>,
     anchor: PathBuf,
     definitions: Arc<Definitions>,
+    /// Sizes of the event files in bytes, by rank.
     bytes: Vec<u64>,
 }
 

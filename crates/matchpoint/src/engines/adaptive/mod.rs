@@ -90,7 +90,7 @@ pub struct Adaptive {
     policy: Policy,
     window: Window,
     moves: u64,
-    /// The engine always counts attempts for the policy, and reports them if this is true.
+    /// True: attempts are reported. The engine always counts attempts, because the policy needs counts.
     is_counting: bool,
     attempts: Attempts,
     peak_bytes: u64,

@@ -1,10 +1,12 @@
 //! Unexpected messages of `bins`: 40 bytes per message, 4 bytes per bin.
 //!
-//! A message is in a bin *and* in a list of all messages, where its position is its age. A gather can queue
-//! half a million messages at its root, so links take few bytes: a bin is a circular list with links in one
-//! direction. A removal needs the previous message of the bin, which the search has just examined.
+//! A message is in a bin *and* in a list of all messages in arrival order, where its position is its age. A
+//! gather can queue half a million messages at its root, so links take few bytes: a bin is a circular list
+//! with links in one direction, found by its last message. A removal needs the previous message of the bin,
+//! which the search has just examined.
 //!
-//! The compared fields take half a cache line, so the links of the list are in a separate array.
+//! The compared fields take half a cache line. A separate array has the links of the list, because only
+//! wildcard searches use the list.
 
 use crate::engine::{Message, MsgId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag};

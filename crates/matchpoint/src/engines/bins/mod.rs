@@ -4,13 +4,16 @@
 //! optimistic paper (§II-B, Table I).
 //!
 //! Exact receives and all messages are in bins, selected by a hash of (context, source, tag). The paper
-//! orders entries by timestamps. This engine differs:
+//! orders entries by timestamps, and by a separate list for wildcards. This engine differs:
 //!
-//! * Wildcard receives are in one list. An arrival takes the first match of its bin or of the list, by
-//!   sequence number. Bin and list are in posted order, so this receive is the oldest match.
-//! * Each message is also in a list of all arrivals, which wildcard receives search.
+//! * Wildcard receives are in one list. Each receive has a sequence number. An arrival takes the first match
+//!   of its bin or of the list, whichever has the smaller number. This receive is the oldest match, because
+//!   bin and list are in posted order.
+//! * Each message is in a bin *and* in a list of all arrivals. An exact receive searches its bin; a wildcard
+//!   receive searches the list.
 //!
-//! The hash has fixed constants, so that counts are reproducible.
+//! Cancel, retract and readdress compare all entries, because MPI programs cancel rarely. The hash has fixed
+//! constants, so that counts are reproducible.
 
 mod messages;
 
@@ -239,6 +242,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         let bins = size_of_val(&*self.posted_bins) as u64 + message_bins;
         let fixed_bytes = size_of::<Self>() as u64 + bins + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + messages;
+        // Slabs never free memory, so the current size is the peak.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 }

@@ -81,7 +81,7 @@ impl Fold for Sum {
 }
 
 /// The lower bits of the exclusive or of source and tag, as in the fuzzy paper (§IV-B, Skylake), and of the
-/// context.
+/// context, because one queue has the entries of all communicators.
 #[derive(Clone, Copy)]
 pub(crate) struct Xor;
 

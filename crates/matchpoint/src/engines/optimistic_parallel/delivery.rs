@@ -32,7 +32,7 @@ impl Panicked {
     }
 }
 
-/// Each thread has a copy: a reference needs another cache line.
+/// Each thread has a copy, because a reference needs another cache line of the caller's core.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery<'a> {
     deliver: Option<&'a Deliver<'a>>,

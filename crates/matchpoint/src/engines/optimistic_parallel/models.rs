@@ -110,7 +110,7 @@ const RUN: Scenario = Scenario {
     resolutions: &[NoConflict, FastPath, FastPath],
 };
 
-/// Another receive is between two with one selector, so each run has one receive.
+/// Two receives with one selector, and another receive between them, so that each run has one receive.
 const SHORT_RUN: Scenario = Scenario {
     threads: 2,
     preemptions: None,

@@ -1,10 +1,11 @@
-//! Batching policy: the fastest matching method for batches of one size under the current load.
+//! Batching policy: selects the fastest matching method for batches of one size under the current load.
 //!
-//! A trial runs the methods in turn, for three rounds. Each turn waits until all workers participate, skips
-//! two batches, and times three. The method with the smallest median time is used until the next trial.
+//! A trial runs the methods in turn, for three rounds, so that a disturbance affects several methods. Each
+//! turn waits until all workers participate, skips two batches, and times three. The method with the smallest
+//! median time is used until the next trial.
 //!
 //! The cost of a trial is the time beyond that of the chosen method: at most 1/50 of the time of all batches.
-//! The whole trial takes at most 1/10. Time between batches does not count.
+//! The whole trial takes at most 1/10 of that time. Time between batches does not count.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! Protocol of a block: several threads match up to 64 messages with the outcome of serial matching (paper
 //! §III-C, §III-D, with corrections).
 //!
-//! During a block no thread changes the engine's tables. Threads share these words:
+//! During a block no thread changes the engine's tables. Threads share only these words:
 //!
 //! | word | of | written by | read by |
 //! |---|---|---|---|
@@ -13,10 +13,11 @@
 //! | `candidate`, `outcome` | a message | its thread | its thread; the caller, after the block |
 //!
 //! Threads claim parts in message order. A thread books all messages of its part, settles the messages in
-//! order, then delivers them.
+//! order, then delivers them. So later messages never wait for a delivery.
 //!
 //! 1. **Book.** The candidate of message *i* is the receive that was the oldest match *at the start of the
-//!    block*, taken since or not. *i* sets its bit in the candidate's `bookings`, then in `booked`.
+//!    block*, even if another message has taken the receive since. *i* sets its bit in the candidate's
+//!    `bookings`, then in `booked`.
 //! 2. **Partial barrier.** Before a part is settled, all earlier messages have booked.
 //! 3. **Settle.** Without a candidate the message is unexpected. For other messages, let *r* be the
 //!    candidate, *p* the number of earlier messages that booked *r* (*rivals*), and *others* the earlier
@@ -34,45 +35,53 @@
 //!
 //! By induction over *i*: if all earlier messages have the outcome of serial matching, so has *i*.
 //!
-//! *No candidate.* Receives are only removed, so *i* has no match in serial matching either.
+//! *No candidate.* Receives are only removed, so serial matching finds no match for *i* either.
 //!
-//! *No others.* Let *r₀, r₁, …* be the run from *r* on. Among the messages up to *i*, only the rivals and *i*
-//! match *r* or another receive of the run. No receive of the communicator was posted within the run. So the
-//! first rival takes *r₀*, the next *r₁*, and *i* the *p*th after *r₀*, whether its rivals are settled or
-//! not.
+//! *No others.* Let *r₀, r₁, …* be the run from *r* on. Among the messages up to *i*, only the rivals and
+//! *i* match *r*, or any receive of the run. Their oldest match is *r₀*; the next are *r₁, r₂, …*, because no
+//! receive of the communicator was posted within a run. So the first rival takes *r₀*, the next *r₁*, and *i*
+//! the *p*th after *r₀*, whether its rivals are settled or not.
 //!
-//! *Others without rivals.* Unsettled messages before *i* do not match *r*, and no older receive matches *i*.
-//! So *i* takes a free *r*. (No later message has taken *r*, see below.)
+//! *Others without rivals.* Unsettled messages before *i* do not match *r*, and no older receive matches
+//! *i*. So if *r* is free, *i* takes *r*. (No later message has taken *r*, see below.)
 //!
 //! *Slow path.* All earlier messages are settled. In serial matching, *i* takes its oldest match that no
 //! earlier message took. Here, the search skips all taken receives. The results are equal, unless a *later*
 //! message *j* took the receive *s* that *i* is to take. *j* did not take *s* on the slow path or after a
 //! wait for others: it would have waited for *i*, which matches *s* and is unsettled. So *j* had no others,
-//! and *s* is in the run of its candidate *r′*. Then *r′* matches *i*. As *j* has no others, *i* booked *r′*.
-//! Messages before *i* that match *r′* are also before *j*, so *i* has no others. Its position in the run is
-//! before that of *j*, so the run is long enough, and *i* does not use the slow path. By the same argument,
-//! no later message takes *r* from an *i* that has others but no rivals.
+//! and *s* is in the run of its candidate *r′*. Then *r′* matches *i*. As *j* has no others, *i* booked *r′*:
+//! both have the same candidate. Messages before *i* that match *r′* are also before *j*, so *i* has no
+//! others. Its position in the run is before that of *j*, so the run is long enough. Then *i* does not use
+//! the slow path. By the same argument, no later message *j* takes *r* from an *i* that has others but no
+//! rivals: *j* would have the same others.
 //!
-//! *Termination.* Booking does not wait. The first unsettled message waits for no message, and a thread has
-//! claimed this message, because parts are claimed in order.
+//! *Termination.* Booking does not wait. The first unsettled message waits for no message. Parts are claimed
+//! in order, so a thread settles this message.
 //!
 //! # Necessity of the steps
 //!
-//! * *Without the barrier*, *i* may miss the booking of an earlier message, and take that message's receive.
+//! * *Without the barrier*, *i* may miss the booking of an earlier message that still searches, and take
+//!   that message's receive.
 //! * *If the first search skipped taken receives*, messages with one envelope could have different
-//!   candidates. The paper does not specify this search.
-//! * *Without the check for others*, an earlier message that loses its candidate could lose its next
-//!   candidate. The paper sends all messages after a conflict to conflict resolution instead.
-//! * *If the shift were the message number*, receives would be skipped, unless all messages of the block are
-//!   rivals, as in the paper's figure 4.
+//!   candidates. Messages 0, 1, 2 compete for the run *r₀, r₁, r₂*. Message 1 books *r₀*; message 0 takes
+//!   *r₀*; message 2 searches, books *r₁* without a rival and takes *r₁*, although message 1 should get *r₁*.
+//!   The paper does not specify this search.
+//! * *If a wildcard receive were taken without a check for others*, an earlier message that loses its
+//!   candidate could lose its next candidate. The paper sends all messages after a conflict to conflict
+//!   resolution instead.
+//! * *If the shift were the message number* instead of the number of rivals, receives would be skipped. They
+//!   are not skipped only if all messages of the block are rivals, as in the paper's figure 4.
 //!
-//! The models (`models.rs`) show each error. With the paper's *early booking check* (§IV-D: skip receives
-//! with an earlier booking), later messages could not detect competitors from bookings.
+//! The models (`models.rs`) show the error of each omitted step.
+//!
+//! The paper's *early booking check* (§IV-D: skip receives with an earlier booking) is not used: a message
+//! would not book its oldest match, and later messages could not detect competitors from bookings.
 //!
 //! # Memory order
 //!
 //! `booked` and `settled` change only by read-modify-write with release. An acquire of a bit makes earlier
-//! bookings and taken marks visible. Other words are read after such an acquire, or by their writer.
+//! bookings and taken marks visible. All other words are read after such an acquire, or by the thread that
+//! wrote the word.
 
 use std::marker::PhantomData;
 use std::ops::Range;

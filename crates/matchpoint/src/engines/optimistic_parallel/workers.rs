@@ -275,7 +275,7 @@ impl WorkerPool {
                 Err(_) => break,
             }
         }
-        // The wait prevents allocations of threads in later calls.
+        // Waits for all threads to start, so that none allocates in a later call.
         wait_until(PollLimit { polls: 0 }, || pool.started.load(Ordering::Relaxed) == workers.len());
         handles.extend(workers.iter().map(|worker| worker.thread().clone()));
         pool.threads.get_or_init(|| handles);
@@ -297,7 +297,7 @@ impl WorkerPool {
         let awake = self.assigned.len();
         if awake < workers {
             for at in 0..workers {
-                // `is_asleep` may have changed since.
+                // The list of awake workers decides, because `is_asleep` may have changed since.
                 if !self.assigned[..awake].contains(&at) {
                     self.assigned.push(at);
                 }

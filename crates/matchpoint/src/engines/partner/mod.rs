@@ -262,6 +262,7 @@ impl<E: HasLog> Engine for Partner<E> {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let peers_bytes = self.peers_bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
+        // The engine never frees memory.
         let peak_bytes = fixed_bytes + peers_bytes + entries_bytes;
         Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes }
     }

@@ -91,7 +91,7 @@ fn parse_configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameE
     let selection = parse_selection(arguments)?;
     let profile: String = arguments.get("profile")?;
     if !arguments.word("mode", &[("dynamic", false), ("static", true)])? {
-        // `at_process` adds `process` to every name.
+        // `process` is allowed, because `at_process` adds `process` to every name.
         check_only_for(arguments, &["profile"], "mode=static")?;
         return Ok(Configuration {
             rule,
@@ -100,7 +100,7 @@ fn parse_configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameE
             unexpected: Partners::empty(rule.processes, per_entry),
         });
     }
-    // `at_process` adds `processes`, which must equal the profile's.
+    // `processes` is allowed, because `at_process` adds `processes`; it must equal the profile's.
     check_only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
     if profile.is_empty() {
         return Err(NameError::new(

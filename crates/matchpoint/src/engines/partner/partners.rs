@@ -165,7 +165,8 @@ impl Partners {
         table + (self.all.capacity() * size_of::<Partner>()) as u64
     }
 
-    /// ⌈√P⌉, the initial table entries.
+    /// Initial table entries: ⌈√P⌉. A table without bound grows to one entry per partner, so that lookups
+    /// stay O(1).
     fn entries_min(&self) -> u64 {
         let root = self.processes.isqrt();
         root + u64::from(root * root < self.processes)

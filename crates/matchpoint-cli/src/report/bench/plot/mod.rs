@@ -29,7 +29,7 @@ impl Form {
     }
 }
 
-/// Traces are not included.
+/// Workloads that no chart shows, because the workload has one size. Traces are not included.
 pub fn of_one_size(results: &Results) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     let drawn = series(results);
