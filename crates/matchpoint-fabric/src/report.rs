@@ -1,4 +1,4 @@
-//! The provider's part of the process report.
+//! The provider's part of the report of a process.
 
 use std::sync::Mutex;
 

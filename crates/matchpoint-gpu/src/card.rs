@@ -205,7 +205,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While this value exists, no kernel is loaded.
+/// A running kernel that does not end. While this value exists, no other kernel is loaded.
 #[derive(Debug)]
 pub(crate) struct PersistentKernel {
     ordinal: usize,

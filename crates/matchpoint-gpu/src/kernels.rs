@@ -10,7 +10,7 @@ pub enum Program {
     Partitioned,
     /// No order and no wildcards, by two tables (§VI-C).
     Hash,
-    /// MPI's order and wildcards, by numbers within each envelope (Matchpoint).
+    /// Keeps MPI's order, with wildcards: entries of equal envelope have sequence numbers (Matchpoint).
     Ordered,
     /// `Ordered` in a persistent kernel that reads batches from a ring (§II-C).
     Resident,

@@ -180,7 +180,7 @@ impl Replayer {
     ) -> PyResult<()> {
         let mut rows = 0;
         // The stream may wait for other threads of Python, so these threads may run meanwhile. The stream is
-        // read in this thread, because its Python code may be bound to the thread.
+        // read in this thread, because the Python code of the stream may work in one thread only.
         let next = || {
             let batch = py.detach(|| batches.next()).transpose().map_err(|error| stream_error(py, error))?;
             let Some(batch) = batch else { return Ok(None) };

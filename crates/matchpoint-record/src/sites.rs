@@ -77,7 +77,7 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
     Ok(sites)
 }
 
-/// The code at an address of a process.
+/// A location in the code of a program: file, function and source line of an address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
     /// File with the code; empty if unknown.

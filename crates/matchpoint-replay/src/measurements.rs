@@ -249,7 +249,7 @@ pub struct CommunicatorFacts {
     pub origin: String,
     pub size: u32,
     pub messages: u64,
-    /// False if the members are unknown and ranks were treated as ranks of `MPI_COMM_WORLD`.
+    /// False: the members of the communicator are unknown, so its ranks count as ranks of `MPI_COMM_WORLD`.
     pub resolved: bool,
 }
 

@@ -22,7 +22,7 @@ pub struct Variable {
     pub why: &'static str,
 }
 
-/// Provider name for a libfabric that combines utility providers with core providers.
+/// Provider name for MPI libraries that select a core provider together with a utility provider.
 pub const UTILITY: &str = "ofi_matchpoint";
 /// Provider name for MPI libraries that accept core providers only.
 pub const CORE: &str = "matchpoint";

@@ -26,7 +26,7 @@ pub enum Vendor {
 }
 
 impl Vendor {
-    /// Name of the vendor in messages.
+    /// The vendor's name, for output.
     pub fn name(self) -> &'static str {
         match self {
             Vendor::Mpich => "MPICH",

@@ -28,7 +28,8 @@ pub struct Link {
 pub struct Search {
     /// Seconds per attempt: 2 γ.
     pub attempt_s: Range,
-    /// Attempts, and residual of their difference relative to the time of the exchange.
+    /// For each pair of exchanges: attempts; measured minus fitted difference of their times, relative to the time
+    /// with the attempts.
     pub residuals: Vec<(f64, f64)>,
     /// Concurrent messages, and seconds per attempt.
     pub by_messages: Vec<(u32, Range)>,

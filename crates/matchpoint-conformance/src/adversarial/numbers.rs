@@ -14,8 +14,8 @@ fn for_each_bit_pair(base: u64, bits: u32, each: &mut dyn FnMut(u64, u64)) {
     (0..bits).for_each(|bit| each(base, base ^ 1 << bit));
 }
 
-/// Two envelopes differ in one bit. The younger is requested first. An engine that ignores the bit takes the
-/// older.
+/// Two messages have envelopes that differ in one bit. The first receive matches the younger message. An engine
+/// that ignores the bit takes the older message.
 fn push_one_bit_pair(script: &mut Script, one: (u32, u64, u64), other: (u32, u64, u64)) {
     for (context, source, tag) in [one, other] {
         script.post(context, from(source), tagged(tag));

@@ -65,7 +65,7 @@ pub unsafe extern "C" fn wait_read_from(
         // `read` entries.
         return unsafe {
             let read = core(fid, to, most, core_sources, condition, timeout);
-            // The core provider has also consumed a pending signal.
+            // Next to a completion, the core provider has consumed a pending signal.
             take_signal(fid);
             let queue = Queue::of(fid);
             let mut output = queue.read_buffer(buf, count, sources);

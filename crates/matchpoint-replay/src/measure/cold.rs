@@ -55,7 +55,8 @@ impl PhaseCounts {
     }
 }
 
-/// The same selection in every replay. A regular selection would always select the same ranks.
+/// Selects program phases at random, equally in every replay. A regular selection would always select the same
+/// ranks.
 pub(crate) struct PhaseSampler {
     drawn: [u64; SIZES],
     state: u64,

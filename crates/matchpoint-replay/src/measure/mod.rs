@@ -51,7 +51,7 @@ const TWO_INSTANCES_BYTES: u64 = 16 << 20;
 
 const SHORT_CALLS: u64 = 1 << 20;
 
-/// Maximum number of steps in a burst. An engine is stopped only between two bursts.
+/// Maximum number of steps in a burst. The time limit of an engine is checked only between two bursts.
 const BURST: usize = 512;
 
 pub(crate) struct Measurer {

@@ -7,8 +7,8 @@ use matchpoint_trace::call::{Action, CommId, Peer, ReceiveArgs, RequestId, TagAr
 
 use crate::traces::{REAL, calls, opened};
 
-/// Name; streams and ranks; version; sends and receives. Persistent receives, and calls that start persistent
-/// receives. Receives from any source and with any tag; cancels. Tags of sends, receives and probes;
+/// Name; streams and ranks; version. Numbers of: sends and receives; persistent receives, and calls that start
+/// persistent receives; receives from any source and with any tag; cancels. Tags of sends, receives and probes;
 /// communicators without `Sendrecv`; threads; largest number of receives posted at once.
 type Known = (
     &'static str,

@@ -24,7 +24,7 @@ fn bytes() -> Bytes {
     Bytes::default()
 }
 
-/// Arguments of a message: three integers to or from `peer`, in `MPI_COMM_WORLD`.
+/// Arguments of a send to `peer`, or of a receive from `peer`: three integers, in `MPI_COMM_WORLD`.
 fn message(peer: i32, tag: i32) -> Bytes {
     bytes().int(3).half(9).int(peer).int(tag).half(2)
 }

@@ -17,7 +17,7 @@ pub fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// Bytes of a handle, relative to `before`.
+/// Bytes of a handle: the difference to the previous handle, `before`, plus 1. 0 is a null handle.
 pub fn handle(before: u64, value: u64) -> Vec<u8> {
     let difference = value as i64 - before as i64;
     varint(1 + ((difference << 1) ^ (difference >> 63)) as u64)

@@ -45,7 +45,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Stream::after(path, bytes, facts, Ids::default())
     }
 
-    /// Continues with the ids of an earlier stream.
+    /// Continues an earlier stream: `ids` has its communicators, requests and messages.
     pub fn after(path: PathBuf, bytes: B, facts: Arc<Facts>, ids: Ids) -> Result<Self, TraceError> {
         let time = Timeline::new(&facts.time, facts.head.clock.hz);
         let lanes = facts.threads.iter().map(|(&thread, &(first, _))| Lane::new(thread, first)).collect();
