@@ -1,6 +1,5 @@
-//! The report of one process for `matchpoint run`: a JSON file in the folder of the setting
-//! [`REPORT`]. A rename replaces the whole file whenever an endpoint opens or
-//! closes.
+//! The report of one process for `matchpoint run`: a JSON file in the folder of the setting [`REPORT`]. A
+//! rename replaces the whole file whenever an endpoint opens or closes.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;

@@ -70,7 +70,7 @@ static int library_imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_
     return REAL(Imrecv)(buffer, (int)count, type, message, request);
 }
 
-/* The engine's queue was long if it had this many times the limit. */
+/* After a queue of this many times the measured limit, the limit is divided by this number. */
 #define LONG_PHASE 8
 
 static inline long limit_after(long measured)
