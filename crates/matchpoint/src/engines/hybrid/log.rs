@@ -208,6 +208,7 @@ impl Log {
     /// Removes the message with this number. Returns true if the caller must [unlink](Self::unlink) the
     /// emptied block.
     #[inline(always)]
+    #[must_use]
     pub(super) fn clear(&mut self, number: u64) -> bool {
         self.len -= 1;
         // SAFETY: the number is that of a queued message, so `waiting` has the mask of the message's block.

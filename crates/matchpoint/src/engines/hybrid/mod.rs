@@ -105,9 +105,8 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    let seed: String = arguments.get("seed")?;
-    let seeds =
-        if seed == "random" { Hashing::of_process() } else { Hashing::of_seed(arguments.get("seed")?) };
+    let is_random = arguments.get::<String>("seed")? == "random";
+    let seeds = if is_random { Hashing::of_process() } else { Hashing::of_seed(arguments.get("seed")?) };
     Ok(if counting { Box::new(Hybrid::<Attempts>::new(seeds)) } else { Box::new(Hybrid::<()>::new(seeds)) })
 }
 
